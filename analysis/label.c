@@ -215,11 +215,6 @@ char *strait_label_value(const json_t *value)
     return text_of(put_value, value);
 }
 
-char *strait_label_codec(const json_t *codec)
-{
-    return text_of(put_codec, codec);
-}
-
 char *strait_label_row_codec(const json_t *row)
 {
     return text_of(put_row_codec, row);

@@ -12,11 +12,9 @@ bool strait_label_is_clients(const char *pointer);
 
 /** "/network/server/rate" is "server rate", "/strategy/decode_cores" is "decode cores". */
 char *strait_label_axis(const char *pointer);
-/** A value as people write it; of an object with a name as strait_label_codec; "-" for NULL. */
+/** A value as people write it; "-" for NULL. A codec is "none", "sz 1e-3",
+ *  "sz abs 1e-3" or "sz 1e-3 [sz3-class]"; a bound without a word is relative to the range. */
 char *strait_label_value(const json_t *value);
-/** A row's codec: "none", "sz 1e-3", "sz abs 1e-3", "sz 1e-3 [sz3-class]". A bound without a word
- *  is relative to the range. */
-char *strait_label_codec(const json_t *codec);
 /** Both directions of a row: "sz 1e-3", or "sz 1e-3, down zstd" where the way down has one. */
 char *strait_label_row_codec(const json_t *row);
 /** What --set put in, {pointer: value}: "/clients=64, /network/client/rate=100 Mbps"; "" for

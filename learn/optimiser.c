@@ -28,11 +28,6 @@ size_t strait_optimiser_bytes(const struct strait_training *t, size_t n_elems)
     return sizeof(struct strait_optimiser) + (moments(t) * n_elems + scratch) * sizeof(float);
 }
 
-bool strait_optimiser_whole_tensors(const struct strait_training *t)
-{
-    return t->optimiser == STRAIT_LAMB;
-}
-
 int strait_optimiser_new(struct strait_optimiser **out, const struct strait_training *t,
                          const struct strait_learn *l, struct strait_error *err)
 {

@@ -12,8 +12,6 @@ void strait_optimiser_free(struct strait_optimiser *o);
 void strait_optimiser_reset(struct strait_optimiser *o);
 /** Bytes of its memory: for plans before a run. */
 size_t strait_optimiser_bytes(const struct strait_training *t, size_t n_elems);
-/** Does a range have to hold whole parameter tensors? (LAMB: it takes their norms.) */
-bool strait_optimiser_whole_tensors(const struct strait_training *t);
 
 /** Begin a step: counts it, for Adam's correction. */
 void strait_optimiser_begin(struct strait_optimiser *o);

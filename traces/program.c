@@ -12,11 +12,6 @@ _Static_assert(sizeof(kinds) / sizeof(*kinds) == STRAIT_N_PROGRAM_KINDS, "a name
 _Static_assert(sizeof(collectives) / sizeof(*collectives) == STRAIT_N_PROGRAM_COLLECTIVES,
                "a name each");
 
-const char *strait_program_kind_name(enum strait_program_kind kind)
-{
-    return kinds[kind];
-}
-
 const char *strait_program_collective_name(enum strait_program_collective collective)
 {
     return collectives[collective];

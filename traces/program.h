@@ -107,7 +107,6 @@ int strait_program_group_n(const struct strait_program *g, int group);
 int strait_program_group_rank(const struct strait_program *g, int group, int i);
 /** Whether src sends a message of its own (not of a collective) to dst. */
 bool strait_program_sends(const struct strait_program *g, int src, int dst);
-const char *strait_program_kind_name(enum strait_program_kind kind);
 const char *strait_program_collective_name(enum strait_program_collective collective);
 /** Counts for people and programs: {"ranks": n, "nodes": {kind: n}, "messages": n, "message_bytes",
  *  "collectives": {name: {"calls", "bytes"}}, "compute_s", "flop"}. NULL when memory runs out. */

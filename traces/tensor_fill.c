@@ -378,18 +378,3 @@ bool strait_tensor_fill_uses(const struct strait_tensor_fill_plan *p,
                 return true;
     return false;
 }
-
-const char *strait_tensor_fill_describe(char *buf, size_t cap,
-                                        const struct strait_tensor_fill_plan *p)
-{
-    size_t n_sources = 0;
-    for (size_t c = 0; c < STRAIT_FILL_N_CLASSES; c++)
-        n_sources += p->pools[c].n_sources;
-    if (p->tiled_bytes == 0)
-        snprintf(buf, cap, "%s %s, recorded", p->model, p->kind);
-    else
-        snprintf(buf, cap,
-                 "%s %s, %.3g %% of the bytes recorded, the rest tiled from %zu recordings",
-                 p->model, p->kind, 100 * strait_tensor_fill_recorded_ratio(p), n_sources);
-    return buf;
-}

@@ -88,9 +88,5 @@ double strait_tensor_fill_recorded_ratio(const struct strait_tensor_fill_plan *p
 /** Whether any element comes from this recording. */
 bool strait_tensor_fill_uses(const struct strait_tensor_fill_plan *p,
                              const struct strait_recording *r);
-/** For a result row: `gpt update, 8.9 % of the bytes recorded, the rest tiled from 4 recordings`.
- */
-const char *strait_tensor_fill_describe(char *buf, size_t cap,
-                                        const struct strait_tensor_fill_plan *p);
 /** The class of a tensor, by its shape. */
 enum strait_tensor_fill_class strait_tensor_fill_class(unsigned n_dims, const size_t *shape);

@@ -98,13 +98,13 @@ static void sort(struct change *all, struct change *spare, size_t n)
     for (size_t run = SHORT; run < n; run *= 2)
         for (size_t from = 0; from + run < n; from += 2 * run) {
             const size_t middle = from + run, end = middle + run < n ? middle + run : n;
-            size_t lo = from, right = middle, out = from;
+            size_t lo = from, right = middle;
             if (all[middle - 1].time_s <= all[middle].time_s)
                 continue;
             while (all[lo].time_s <= all[middle].time_s)
                 lo++;
             memcpy(spare + lo, all + lo, (middle - lo) * sizeof(*all));
-            for (out = lo; lo < middle; out++)
+            for (size_t out = lo; lo < middle; out++)
                 all[out] = right < end && all[right].time_s < spare[lo].time_s ? all[right++]
                                                                                : spare[lo++];
         }

@@ -64,9 +64,12 @@ static char letter_of(const struct bins *b, size_t column)
     for (int kind = 0; kind < STRAIT_SPAN_WAIT; kind++)
         if (busy_s[kind] > busy_s[most])
             most = kind;
-    if (busy_s[most] < 0.02 * b->width_s) /* nothing to be seen */
-        return busy_s[STRAIT_SPAN_WAIT] > 0.5 * b->width_s ? letters[STRAIT_SPAN_WAIT] : ' ';
-    return b->critical[column] ? (char)toupper(letters[most]) : letters[most];
+    if (busy_s[most] >= 0.02 * b->width_s) { /* something to be seen */
+        const int letter = letters[most];
+        return (char)(b->critical[column] ? toupper(letter) : letter);
+    }
+    const int waits = letters[STRAIT_SPAN_WAIT];
+    return (char)(busy_s[STRAIT_SPAN_WAIT] > 0.5 * b->width_s ? waits : ' ');
 }
 
 static void put_scale(FILE *out, const struct strait_timeline *t, size_t label, size_t n_columns)

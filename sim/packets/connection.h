@@ -135,7 +135,7 @@ struct strait_connection {
     /* delivery rate */
     double delivered, delivered_s, first_s, limited_until, pacing_per_s;
     double own_port_bytes;
-    uint64_t n_sent, n_again;
+    uint64_t n_sent;
     struct strait_cubic cubic;
     struct strait_bbr bbr;
 };

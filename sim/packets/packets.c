@@ -292,15 +292,3 @@ double strait_packets_run(struct strait_packets *w, double before_s, struct stra
         happen(w, node);
     }
 }
-
-uint64_t strait_packets_n_sent(const struct strait_packets *w, uint64_t *n_again)
-{
-    uint64_t n = 0;
-    *n_again = 0;
-    for (const struct strait_pipe *p = w->pipes; p; p = p->next)
-        for (unsigned i = 0; i < w->n_connections; i++) {
-            n += p->connections[i].n_sent;
-            *n_again += p->connections[i].n_again;
-        }
-    return n;
-}

@@ -33,5 +33,3 @@ int strait_pipe_post(struct strait_pipe *pipe, double at_s, double bytes);
  *  Out:     arrived  whose oldest message it is; NULL: none before that time
  *  Returns: when it arrived; INFINITY: none; NAN: memory ran out */
 double strait_packets_run(struct strait_packets *w, double before_s, struct strait_pipe **arrived);
-/** Data segments sent so far, and how many of them again. */
-uint64_t strait_packets_n_sent(const struct strait_packets *w, uint64_t *n_again);

@@ -238,7 +238,6 @@ static bool send_again(struct strait_connection *c, uint64_t seq, double now_s)
     if (!(s->flags & STRAIT_SEG_AGAIN))
         c->again++;
     s->flags |= STRAIT_SEG_AGAIN | STRAIT_SEG_REPEATED;
-    c->n_again++;
     if (c->undoable && isinf(c->undo_before_s))
         c->undo_before_s = now_s;
     strait_recovery_list(c, seq);

@@ -81,12 +81,9 @@ static void every_byte_is_either_recorded_or_tiled(void)
     struct strait_tensors *t = tensors();
     struct strait_model *m = model("gpt");
     struct strait_tensor_fill_plan *p = plan(m, t, "param", STRAIT_FILL_SENT);
-    char text[200];
     CU_ASSERT_EQUAL(p->recorded_bytes, 4 * 1008576);
     CU_ASSERT_EQUAL(p->recorded_bytes + p->tiled_bytes, 4 * m->n_elems);
     CU_ASSERT_DOUBLE_EQUAL(strait_tensor_fill_recorded_ratio(p), 0.3394, 0.00005);
-    strait_tensor_fill_describe(text, sizeof text, p);
-    CU_ASSERT_PTR_NOT_NULL(strstr(text, "33.9 % of the bytes recorded"));
     for (size_t r = 0; r < p->n_rows; r++)
         CU_ASSERT_TRUE(!p->rows[r].recorded != !p->rows[r].tiled_from);
     strait_tensor_fill_plan_free(p);
