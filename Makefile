@@ -55,8 +55,7 @@ SUITES    = $(BUILD)/tests/strait-tests
 TESTS    ?=
 RUN_TESTS = $(SUITES) $(if $(JOBS),-j $(JOBS)) $(if $(SEED),--seed $(SEED)) $(if $(JUNIT),--junit $(JUNIT))
 
-test-threads: setup
-	@$(MAKE) --no-print-directory tests-only QUICK=--threads
+.DEFAULT_GOAL := all
 .PHONY: all setup test test-quick test-threads tests-only programs demo agreement bench profile clean help
 all: $(BUILD)/strait $(MPI_MODULE)
 
@@ -103,7 +102,7 @@ help:
 	@echo "make tutorial write what its commands say into docs/tutorial.md"
 	@echo "make screens  write what commands print into tests/golden/screens.md, after a change"
 	@echo "make settings write docs/settings.md: every setting of strategies, codecs, tasks"
-	@echo "make golden-runs  write tests/golden/runs.jsonl anew, after an intended change"
+	@echo "make golden-runs  add what new lines of tests/golden/runs.jsonl give; CHANGED=1: all anew"
 	@echo "make profile  measure the profile that ships, codecs/profiles/default.json"
 	@echo "make install  program, library, data, manual pages: PREFIX=/usr/local, DESTDIR; make uninstall"
 	@echo "make deb      Debian packages in build/deb: program, data, library, headers"
@@ -119,6 +118,8 @@ test: setup
 	@$(MAKE) --no-print-directory tests-only
 test-quick: setup
 	@$(MAKE) --no-print-directory tests-only QUICK=--quick
+test-threads: setup
+	@$(MAKE) --no-print-directory tests-only QUICK=--threads
 demo: setup
 	@$(MAKE) --no-print-directory all
 	@sh experiments/demo.sh $(BUILD)/strait
@@ -339,11 +340,12 @@ determinism: all
 	@$(MAKE) --no-print-directory CC=clang BUILD=build/clang build/clang/strait
 	@python3 tests/golden/determinism.py $(BUILD)/strait build/clang/strait
 
-# What chosen points of every experiment give, written anew after an intended change.
+# What chosen points of every experiment give: new ones added; CHANGED=1 after an intended change.
 .PHONY: golden-runs tutorial settings screens
 golden-runs: programs
-	@STRAIT_WRITE_GOLDEN=1 $(SUITES) --here campaign/golden_runs
-	@STRAIT_WRITE_GOLDEN=1 $(SUITES) --here campaign/golden_rows
+	@STRAIT_WRITE_GOLDEN=$(if $(CHANGED),all,new) $(SUITES) --here campaign/golden_runs
+	@STRAIT_WRITE_GOLDEN=$(if $(CHANGED),all,new) $(SUITES) --here campaign/golden_rows
+	@git --no-pager diff --stat -- tests/golden 2>/dev/null || true
 tutorial: programs
 	@STRAIT_WRITE_TUTORIAL=1 $(SUITES) --here docs/tutorial
 settings: programs

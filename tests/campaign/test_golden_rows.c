@@ -1,8 +1,8 @@
 /* Whole rows of many small points: all strategies with settings that are not the defaults, odd
  * networks, codecs, live training. tests/golden/rows/NAME.json is an experiment, NAME.BACKEND its
  * rows, one a line, of each field one sum: its numbers times their places, plus a sum of its texts.
- * `make golden-runs` writes them anew after an intended change. What a field is worth is held by
- * closed forms elsewhere; here, that none changes unseen. */
+ * `make golden-runs` adds those of new points at the end, with CHANGED=1 it writes all anew. What a
+ * field is worth is held by closed forms elsewhere; here, that none changes unseen. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -85,6 +85,7 @@ static void rows_of(const char *name, const char *backend)
     char file[256], *line = NULL, *rest;
     size_t cap = 0, n = 0;
     const char *const write = getenv("STRAIT_WRITE_GOLDEN");
+    const bool all_anew = write && strcmp(write, "all") == 0;
     program_set_up(&p);
     strait_test_context("%s on %s", name, backend);
     snprintf(file, sizeof(file), "tests/golden/rows/%s.json", name);
@@ -92,16 +93,17 @@ static void rows_of(const char *name, const char *backend)
                                  "--no-break-even", "--out", "out");
     CU_ASSERT_EQUAL(s.status, 0);
     snprintf(file, sizeof(file), "tests/golden/rows/%s.%s", name, backend);
-    FILE *f = fopen(DATA(file), write ? "w" : "r");
+    FILE *f = fopen(DATA(file), all_anew ? "w" : write ? "r+" : "r");
     CU_ASSERT_PTR_NOT_NULL_FATAL(f);
     for (char *at = strtok_r(s.out, "\n", &rest); at; at = strtok_r(NULL, "\n", &rest), n++) {
         json_t *row = json_loads(at, 0, NULL), *found = kept_of(row);
         CU_ASSERT_PTR_NOT_NULL_FATAL(row);
-        if (write) {
+        if (!all_anew && getline(&line, &cap, f) > 0) {
+            compare(line, n + 1, found, strcmp(name, "live") == 0 || strcmp(name, "scored") == 0);
+        } else if (write) {
+            fseek(f, 0, SEEK_CUR); /* what was read to the end is now written */
             json_dumpf(found, f, JSON_COMPACT | JSON_REAL_PRECISION(12));
             fputc('\n', f);
-        } else if (getline(&line, &cap, f) > 0) {
-            compare(line, n + 1, found, strcmp(name, "live") == 0 || strcmp(name, "scored") == 0);
         } else {
             CU_FAIL("there are more rows than lines");
         }
