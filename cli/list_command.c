@@ -187,7 +187,8 @@ int strait_command_list(int argc, char **argv)
         return status;
     if (what[1] && strcmp(what[0], "strategies") != 0) {
         strait_error_set(&err, STRAIT_ERR_USAGE, "list",
-                         "expected nothing after \"%s\", found \"%s\"", what[0], what[1]);
+                         "expected nothing after \"%s\", found \"%s\"%s", what[0], what[1],
+                         strcmp(what[0], "codecs") == 0 ? "; strait codec list shows one" : "");
         return strait_command_fail(&err);
     }
     status = what[1] ? show_strategy(what[1], json, &err) : show(what[0], json, &err);

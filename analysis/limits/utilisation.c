@@ -92,9 +92,12 @@ int strait_utilisation_of(struct strait_utilisation *u, const struct strait_limi
         for (const struct strait_span *s; (s = strait_spans_next(&walk));)
             add_span(u, in, s, r);
     }
-    for (int l = 0; l < u->n_links; l++) /* pairs of sites may have no link */
+    /* Pairs of sites may have no link. A message that waits for those before it in its stream, and
+     * arrives after the last round, counts as if it were carried all the while: hence the limit. */
+    for (int l = 0; l < u->n_links; l++)
         if (u->links[l] > 0)
-            u->links[l] /= strait_carried_most_bytes(in->network, l, in->from_s, in->to_s);
+            u->links[l] = fmin(
+                u->links[l] / strait_carried_most_bytes(in->network, l, in->from_s, in->to_s), 1);
     return 0;
 }
 

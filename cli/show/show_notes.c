@@ -5,6 +5,7 @@
 #include "analysis/table.h"
 #include "show.h"
 #include "workloads/ask/packet_effects.h"
+#include "workloads/ask/strategy.h"
 
 enum { MAX_LINES = 3 };
 
@@ -75,20 +76,39 @@ static void show_counts(FILE *out, json_t *counts, size_t n_rows, const char *wh
     json_decref(counts);
 }
 
-/* Effects of packets that rows leave out or draw, and what predictions are extrapolated to. */
+static bool is_compressed(const json_t *row, const char *direction)
+{
+    const json_t *codec = json_object_get(row, direction);
+    return codec && strcmp(strait_text_of(codec, "name"), "none") != 0;
+}
+
+/* Compressed on the way up alone, where something comes down. */
+static const char *way_down(const json_t *row)
+{
+    const struct strait_strategy *s = strait_strategy_find(strait_text_of(row, "strategy"));
+    return s && s->downlink_kind && is_compressed(row, "codec") &&
+                   !is_compressed(row, "download_codec")
+               ? "what the server sends is not compressed (\"download_codec\": \"same\" does)"
+               : "";
+}
+
+/* What is not compressed, effects of packets that rows leave out or draw, and what predictions are
+ * extrapolated to. */
 static void show_limits(FILE *out, const json_t *rows)
 {
     char text[STRAIT_EFFECTS_CHARS];
-    json_t *effects = json_object(), *beyond = json_object(), *row;
+    json_t *ways = json_object(), *effects = json_object(), *beyond = json_object(), *row;
     size_t i;
     json_array_foreach (rows, i, row) {
         const json_t *evidence = json_object_get(row, "evidence");
+        count(ways, way_down(row));
         count(effects, strait_effects_text(text, json_object_get(row, "report")));
         if (strcmp(strait_text_of(evidence, "basis"), "extrapolated") != 0)
             continue;
         snprintf(text, sizeof(text), "extrapolated: %s", strait_text_of(evidence, "why"));
         count(beyond, text);
     }
+    show_counts(out, ways, json_array_size(rows), "download_codec");
     show_counts(out, effects, json_array_size(rows), "approximations");
     show_counts(out, beyond, json_array_size(rows), "evidence");
 }

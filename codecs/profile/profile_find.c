@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include "core/names.h"
 
 bool strait_profile_has(const struct strait_profile *p, const char *codec)
 {
@@ -124,13 +125,31 @@ bool strait_profile_find_near(struct strait_profile_cost *out, char used[STRAIT_
     return nearest < INFINITY;
 }
 
+/* "; it has topk:ratio=0.01, topk:ratio=0.1": what an entry of the codec and such a bound is for. */
+static const char *others_text(char *buf, size_t cap, const struct strait_profile *p,
+                               const struct strait_codec_spec *spec)
+{
+    const char *last = NULL; /* entries of the same settings follow each other */
+    *buf = '\0';
+    for (size_t i = 0; i < p->n_entries; i++) {
+        const struct strait_profile_entry *e = &p->entries[i];
+        if (strcmp(e->codec, spec->ops->name) != 0 || e->bound.kind != spec->bound.kind ||
+            (last && strcmp(e->settings, last) == 0))
+            continue;
+        strait_text_add(buf, cap, "%s%s%s%s", last ? ", " : "; it has ", e->codec,
+                        *e->settings ? ":" : "", e->settings);
+        last = e->settings;
+    }
+    return buf;
+}
+
 int strait_profile_find(struct strait_profile_cost *out, const struct strait_profile *p,
                         const struct strait_codec_spec *spec, const char *kind, const char *model,
                         struct strait_error *err)
 {
     const struct strait_bound bound = spec->bound;
     struct strait_codec_spec plain = *spec;
-    char settings[STRAIT_SPEC_CHARS], text[STRAIT_SPEC_CHARS];
+    char settings[STRAIT_SPEC_CHARS], text[STRAIT_SPEC_CHARS], others[128];
     double least = INFINITY, most = 0;
     plain.bound = (struct strait_bound){.kind = STRAIT_BOUND_NONE};
     strait_codec_settings_text(settings, spec);
@@ -151,10 +170,11 @@ int strait_profile_find(struct strait_profile_cost *out, const struct strait_pro
             "profile's %g and %g, found %g; measure it with --on both, or strait calibrate codecs",
             strait_bound_kind_name(bound.kind), codec, kind, least, most, bound.value);
     const bool bounded = bound.kind != STRAIT_BOUND_NONE;
-    return strait_error_set(err, STRAIT_ERR_INPUT, p->title,
-                            "expected an entry for codec \"%s\"%s%s%s and kind \"%s\", found none; "
-                            "measure it with --on both, or strait calibrate codecs --codec %s",
-                            codec, bounded ? " with a " : "",
-                            bounded ? strait_bound_kind_name(bound.kind) : "",
-                            bounded ? " bound" : "", kind, codec);
+    return strait_error_set(
+        err, STRAIT_ERR_INPUT, p->title,
+        "expected an entry for codec \"%s\"%s%s%s and kind \"%s\", found "
+        "none%s; measure it with --on both, or strait calibrate codecs "
+        "--codec %s",
+        codec, bounded ? " with a " : "", bounded ? strait_bound_kind_name(bound.kind) : "",
+        bounded ? " bound" : "", kind, others_text(others, sizeof(others), p, spec), codec);
 }

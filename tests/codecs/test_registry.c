@@ -19,7 +19,7 @@ static void table_is_sound(void)
     for (size_t i = 0; i < n; i++) {
         strait_test_context("%s, .id = %u; the next that is free: %u", codecs[i]->name,
                             codecs[i]->id, next_id(codecs, n));
-        CU_ASSERT(codecs[i]->id >= 1 && codecs[i]->id <= 255);
+        CU_ASSERT(codecs[i]->id >= 1 && codecs[i]->id <= 255 && codecs[i]->id != 31);
         CU_ASSERT_STRING_EQUAL(strait_codec_by_id(codecs[i]->id)->name, codecs[i]->name);
         CU_ASSERT_PTR_EQUAL(strait_codec_find(codecs[i]->name), codecs[i]);
         CU_ASSERT_EQUAL((codecs[i]->flags & STRAIT_CODEC_BOUNDED) != 0,

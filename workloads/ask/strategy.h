@@ -25,12 +25,12 @@ struct strait_strategy {
     const char *source; /* the paper it implements */
     /* What it takes for something else where a codec is used, for the rows; NULL: nothing. */
     const char *approximates;
-    bool has_server; /* rank 0 is a server in addition to the clients */
+    bool has_server; /* rank 0 is a server, ranks 1 to `clients` are the clients */
     bool ends_with_rank_0;
     bool sums; /* what clients send are partial sums, encoded anew on every hop of a ring */
     enum strait_leaving leaving;
     bool has_one_lane; /* its ranks spawn none, so that a large simulation may keep them in less */
-    const char *uplink_kind; /* recorded kind that clients send: "update", "gradients" */
+    const char *uplink_kind; /* recorded kind that clients send: "update", "grad" or "param" */
     /** The kind where it depends on parameters; NULL: uplink_kind. */
     const char *(*uplink_kind_of)(const struct strait_experiment *e);
     const char *downlink_kind; /* recorded kind that the server sends, or NULL */

@@ -205,7 +205,12 @@ static int apply_setting(struct strait_sweep *s, const char *setting, struct str
     if (!value)
         value = json_string(equals + 1);
     int failed = -1;
-    if (!pointer || !value)
+    if (pointer && (strcmp(pointer, "/vary") == 0 || strncmp(pointer, "/vary/", 6) == 0))
+        strait_error_set(err, STRAIT_ERR_USAGE, "--set",
+                         "expected a setting, which takes its axis' place, such as /clients=64, "
+                         "found \"%s\"; other axes need a file of their own",
+                         pointer);
+    else if (!pointer || !value)
         strait_error_set(err, STRAIT_ERR_INPUT, "--set", "expected text in UTF-8, found \"%s\"",
                          setting);
     else

@@ -261,6 +261,10 @@ struct strait_message strait_recv(struct strait_rank *r, int src, int channel);
 /** The newest of the messages that have arrived, dropping the others; waits for one if there is
  *  none. */
 struct strait_message strait_recv_newest(struct strait_rank *r, int src, int channel);
+/** The next message if it arrives by deadline_s, in seconds since time 0 (strait_now_s + a
+ *  duration; INFINITY: waits for ever).
+ *  Out:     m  the message, if there was one
+ *  Returns: whether there was */
 bool strait_recv_by(struct strait_rank *r, struct strait_message *m, int src, int channel,
                     double deadline_s);
 void strait_post(struct strait_rank *r, int channel, int word); /* to a lane of this rank; free */

@@ -117,6 +117,18 @@ static void one_client(void)
     json_decref(row);
 }
 
+/* Each round's model takes 40 s to a client and the server waits for 10 s: what it sent in the
+ * second and third round waits behind the first. */
+static void overfull(void)
+{
+    json_t *row = run("\"clients\": 1, \"strategy\": {\"name\": \"fedavg\", \"rounds\": 3, "
+                      "\"deadline\": \"10 s\"}, " STAR("100 Mbps", "2 ms", "1 Gbps"),
+                      NULL);
+    CU_ASSERT(model_bytes / (GOODPUT / 10) > 30);
+    same(used(row, "client_in", "most"), 1);
+    json_decref(row);
+}
+
 /* Four clients send at once through the server's port: it carries 4 messages each way, of which a
  * client's own is a quarter. */
 static void shared_port(void)
@@ -381,6 +393,7 @@ static void slowed(void)
 
 static const struct strait_test tests[] = {
     {"one client has its link to itself", one_client},
+    {"a link is used whole at most", overfull},
     {"clients wait for each other at the server's port", shared_port},
     {"updates wait for the server's cores", slow_decoding},
     {"a straggler is named", straggler},

@@ -299,6 +299,13 @@ static void near_settings(void)
     CU_ASSERT_DOUBLE_EQUAL(c.encode_bytes_per_s, 3e9, 1); /* log 2.5 is less than the step */
     CU_ASSERT_EQUAL_FATAL(strait_codec_spec_parse(&spec, "dgc", &err), 0);
     CU_ASSERT_FALSE(strait_profile_find_near(&c, used, p, &spec, "grad", "cnn"));
+    CU_ASSERT_EQUAL(strait_profile_find(&c, p, &spec, "grad", "cnn", &err), -1);
+    CU_ASSERT_CONTAINS(err.text, "found none; measure it");
+    err = (struct strait_error){0};
+    CU_ASSERT_EQUAL_FATAL(strait_codec_spec_parse(&spec, "topk:ratio=0.03", &err), 0);
+    CU_ASSERT_EQUAL(strait_profile_find(&c, p, &spec, "grad", "cnn", &err), -1);
+    CU_ASSERT_CONTAINS(err.text, "found none; it has topk:ratio=0.05, topk, "
+                                 "topk:ratio=0.02,payload=published; measure it");
     strait_profile_free(p);
 }
 
@@ -320,7 +327,7 @@ static void rounded(void)
 
 static const struct strait_test tests[] = {
     {"bound 0 is an entry of its own, is saved and loaded", bound_0},
-    {"the nearest other settings of a codec are found", near_settings},
+    {"the nearest other settings of a codec are found, or all are named", near_settings},
     {"a rounded profile has the digits of its file", rounded},
     {"between two bounds bits and seconds a byte are linear in the logarithm", interpolation},
     {"beyond the measured bounds there is no answer, and the range is named", no_extrapolation},

@@ -100,6 +100,7 @@ static void refusals(void)
 {
     refused("", "clients=2", "--set", "expected /pointer=value such as /clients=64, found \"cl");
     refused("", "/clients", "--set", "expected /pointer=value such as /clients=64");
+    refused("", "/vary={}", "--set", "expected a setting, which takes its axis' place");
     refused("", "/network/nowhere/rate=1", "--set#/network/nowhere/rate",
             "found nothing to enter at \"nowhere\"");
     refused("", "/network/client/2=1", "--set#/network/client/2",
