@@ -150,9 +150,10 @@ static void put_bytes(json_t *row, const struct strait_trial *p)
 
 static void put_checks(json_t *row, const struct strait_trial *p)
 {
-    uint64_t peak_bytes = 0, n_added_encoded = 0;
+    uint64_t peak_bytes = 0, n_added_encoded = 0, n_missing = 0;
     double error = -1;
     for (int r = 0; r < p->experiment->n_ranks; r++) {
+        n_missing += p->logs[r].n_missing;
         n_added_encoded += p->logs[r].n_added_encoded;
         peak_bytes = p->logs[r].peak_bytes > peak_bytes ? p->logs[r].peak_bytes : peak_bytes;
         error = fmax(error, p->logs[r].error_over_bound);
@@ -162,6 +163,8 @@ static void put_checks(json_t *row, const struct strait_trial *p)
     json_object_set_new(row, "recorded_ratio", strait_json_number(p->recorded_ratio));
     if (n_added_encoded > 0)
         json_object_set_new(row, "added_encoded", json_integer((json_int_t)n_added_encoded));
+    if (n_missing > 0)
+        json_object_set_new(row, "missing_updates", json_integer((json_int_t)n_missing));
 }
 
 static void note(json_t *list, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -92,16 +92,29 @@ static const char *way_down(const json_t *row)
                : "";
 }
 
-/* What is not compressed, effects of packets that rows leave out or draw, and what predictions are
+/* Updates that rounds did without. */
+static const char *missing(char text[STRAIT_EFFECTS_CHARS], const json_t *row)
+{
+    const json_int_t n = json_integer_value(json_object_get(row, "missing_updates"));
+    *text = '\0';
+    if (n > 0)
+        snprintf(text, STRAIT_EFFECTS_CHARS,
+                 "%lld of the updates that rounds waited for came too late or never", (long long)n);
+    return text;
+}
+
+/* What is not compressed or was not there, effects of packets that rows leave out or draw, and what predictions are
  * extrapolated to. */
 static void show_limits(FILE *out, const json_t *rows)
 {
     char text[STRAIT_EFFECTS_CHARS];
-    json_t *ways = json_object(), *effects = json_object(), *beyond = json_object(), *row;
+    json_t *ways = json_object(), *gaps = json_object(), *effects = json_object(),
+           *beyond = json_object(), *row;
     size_t i;
     json_array_foreach (rows, i, row) {
         const json_t *evidence = json_object_get(row, "evidence");
         count(ways, way_down(row));
+        count(gaps, missing(text, row));
         count(effects, strait_effects_text(text, json_object_get(row, "report")));
         if (strcmp(strait_text_of(evidence, "basis"), "extrapolated") != 0)
             continue;
@@ -109,6 +122,7 @@ static void show_limits(FILE *out, const json_t *rows)
         count(beyond, text);
     }
     show_counts(out, ways, json_array_size(rows), "download_codec");
+    show_counts(out, gaps, json_array_size(rows), "missing_updates");
     show_counts(out, effects, json_array_size(rows), "approximations");
     show_counts(out, beyond, json_array_size(rows), "evidence");
 }

@@ -75,6 +75,11 @@ bool strait_recv_by(struct strait_rank *r, struct strait_message *m, int src, in
     return came;
 }
 
+void strait_note_missing(struct strait_rank *r, int n)
+{
+    strait_rank_state_of(r)->log->n_missing += (uint64_t)n;
+}
+
 struct strait_message strait_recv(struct strait_rank *r, int src, int channel)
 {
     struct strait_message m;

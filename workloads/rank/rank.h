@@ -267,6 +267,8 @@ struct strait_message strait_recv_newest(struct strait_rank *r, int src, int cha
  *  Returns: whether there was */
 bool strait_recv_by(struct strait_rank *r, struct strait_message *m, int src, int channel,
                     double deadline_s);
+/** Count so many updates that a round waited for and did without, for the row. */
+void strait_note_missing(struct strait_rank *r, int n);
 void strait_post(struct strait_rank *r, int channel, int word); /* to a lane of this rank; free */
 int strait_pend(struct strait_rank *r, int channel);            /* and instant */
 struct strait_rank *strait_spawn(struct strait_rank *r, void (*fn)(struct strait_rank *, void *),

@@ -184,6 +184,7 @@ static void extend_counters(struct strait_log *log, const struct strait_log *sho
     log->payload_bytes += more * (log->payload_bytes - shorter->payload_bytes);
     log->raw_bytes += more * (log->raw_bytes - shorter->raw_bytes);
     log->link_bytes += more * (log->link_bytes - shorter->link_bytes);
+    log->n_missing += more * (log->n_missing - shorter->n_missing);
     log->n_added_encoded += more * (log->n_added_encoded - shorter->n_added_encoded);
     for (int kind = 0; kind < STRAIT_N_SPAN_KINDS; kind++) {
         log->total_s[kind] += (double)more * (log->total_s[kind] - shorter->total_s[kind]);

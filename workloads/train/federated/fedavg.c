@@ -151,6 +151,7 @@ static void collect(struct strait_rank *r, struct server *s, int round)
         if (s->took_s && round == 0)
             s->took_s[m.src - 1] = m.arrived_s - begin_s;
     }
+    strait_note_missing(r, s->n_wanted - n_whole);
 }
 
 /* What a server's software takes beside decoding and adding. */

@@ -117,6 +117,7 @@ static void server(struct strait_rank *r, struct secagg *s)
         tell(r, s, tag + SHARES, 2 * SHARE_BYTES * k);
         memset(s->left, 0, ((size_t)s->n_clients + 1) * sizeof(bool));
         const int n_left = collect(r, s, tag + INPUT, s->n_clients, limit_s);
+        strait_note_missing(r, s->n_clients - n_left);
         strait_work(r, STRAIT_SPAN_AGGREGATE, STRAIT_CPU,
                     n_left * (double)s->masked_bytes * strait_add_s_per_byte(r), NULL, NULL);
         if (n_left < least || n_left == 0) /* the sum stays masked, the model as it was */

@@ -55,7 +55,8 @@ static void keep(struct strait_rank *r, struct peers *p, int round)
     double deadline_s = INFINITY;
     for (int i = 0; i < p->n; i++)
         p->here[i] = false;
-    for (int n = 0; n < p->n && strait_recv_by(r, &m, STRAIT_ANY, UP, deadline_s);) {
+    int n = 0;
+    while (n < p->n && strait_recv_by(r, &m, STRAIT_ANY, UP, deadline_s)) {
         for (int i = 0; i < p->n && m.tag == round; i++)
             if (i != m.src)
                 strait_send(r, i, DOWN, m.src, strait_keep(m.packet));
@@ -66,6 +67,7 @@ static void keep(struct strait_rank *r, struct peers *p, int round)
         if (++n == p->quorum && n < p->n)
             deadline_s = strait_now_s(r) + strait_param(r, "grace");
     }
+    strait_note_missing(r, p->n - n);
     for (int i = 0; i < p->n; i++)
         strait_send(r, i, DOWN, CLOSED, strait_control(r, p->here[i] ? 1 : 0));
 }

@@ -114,10 +114,12 @@ static void deadlines(void)
                                      "\"deadline\":\"600 ms\"}");
     struct costs c = costs_of(&o);
     CU_ASSERT_DOUBLE_EQUAL(o.total_s, c.copy_s + 0.6 + 2 * c.add_s, 1e-9);
+    CU_ASSERT_EQUAL(o.point->logs[0].n_missing, 2);
     strait_outcome_free(&o);
     o = uneven("{\"name\":\"fedavg\",\"rounds\":1,\"local_steps\":30,\"deadline\":\"10 s\"}");
     c = costs_of(&o);
     CU_ASSERT_DOUBLE_EQUAL(o.total_s, c.copy_s + 2 * c.hop_s + 240 * c.step_s + 4 * c.add_s, 1e-9);
+    CU_ASSERT_EQUAL(o.point->logs[0].n_missing, 0);
     strait_outcome_free(&o);
 }
 
@@ -147,6 +149,7 @@ static void all_silent(void)
     CU_ASSERT_DOUBLE_EQUAL(o.total_s, 3 * (2 + costs_of(&o).copy_s), 1e-9);
     CU_ASSERT_EQUAL(o.payload_bytes, 3 * 3 * 4 * (uint64_t)CNN_ELEMS);
     CU_ASSERT_EQUAL(o.n_messages, 3 * 3 + 3);
+    CU_ASSERT_EQUAL(o.point->logs[0].n_missing, 3 * 3);
     strait_outcome_free(&o);
 }
 
