@@ -164,13 +164,19 @@ static int expand(json_t *network, const json_t *pairs, const char *file, struct
 int strait_regions_expand(json_t *experiment, const char *file, struct strait_error *err)
 {
     json_t *network = json_object_get(experiment, "network");
-    const char *name = text_of(network, "matrix"), *source;
-    char path[4096];
+    const json_t *matrix = json_object_get(network, "matrix");
+    const char *source;
+    char path[4096], where[WHERE_CHARS];
     struct strait_object o;
     if (strcmp(text_of(network, "topology"), "regions") != 0)
         return 0;
+    snprintf(where, sizeof(where), "%s#/network/matrix", file);
+    if (matrix && !json_is_string(matrix))
+        return strait_error_set(err, STRAIT_ERR_INPUT, where,
+                                "expected the name of a matrix, a string");
     json_t *json =
-        strait_named_load(&o, path, "region", *name ? name : "aws", file, "network/matrix", err);
+        strait_named_load(&o, path, "region", matrix ? json_string_value(matrix) : "aws", file,
+                          "network/matrix", err);
     if (!json)
         return -1;
     int failed = strait_object_string(&o, &source, "source", err);

@@ -1,0 +1,296 @@
+/* What the reader of experiments makes of wrong and odd values: tests/golden/misuses.txt, one line
+ * a case, `make golden-runs` writes it anew. Each value of the points of tests/golden/rows and of
+ * the shipped experiments is replaced, left out and given a neighbour that nobody knows; a case is
+ * its place (numbers of arrays left out, strategies and codecs by name) and what stands there. Of
+ * what is accepted one sum of the figures that were read is kept. */
+#include <ctype.h>
+#include <dirent.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "workloads/ask/experiment.h"
+#include "tests/kit/data.h"
+#include "tests/kit/suite.h"
+
+enum { MAX_PLACE = 512, MAX_CASES = 32 };
+
+struct walk {
+    json_t *seen;  /* {case: true} */
+    json_t *point; /* what is changed, one value at a time */
+    FILE *out;
+};
+
+/* Sums of figures, each times its place; logarithms, so that a large one hides no small one. */
+static void add(double *sum, double *place, double v)
+{
+    *sum += ++*place * (isfinite(v) ? copysign(log1p(fabs(1e3 * v)), v) : 7);
+}
+
+static double figures_of(const struct strait_experiment *e)
+{
+    double sum = 0, place = 0;
+    const struct strait_network *n = e->network;
+    for (size_t i = 0; i < e->strategy->n_params; i++)
+        add(&sum, &place, e->params[i]);
+    for (int i = 0; i < strait_network_n_links(n); i++) {
+        const struct strait_link *l = strait_network_link(n, i);
+        const double figures[] = {l->rate_bits_per_s * 1e-6,
+                                  l->delay_s,
+                                  l->loss_ratio,
+                                  l->jitter_s,
+                                  l->queue_bytes,
+                                  l->background_bits_per_s * 1e-6,
+                                  l->n_flows,
+                                  strait_link_bits_per_s(l, 0.2) * 1e-6,
+                                  strait_link_least_bits_per_s(l) * 1e-6};
+        for (size_t k = 0; k < sizeof(figures) / sizeof(*figures); k++)
+            add(&sum, &place, figures[k]);
+    }
+    const double others[] = {n->overhead_bytes,
+                             n->tcp.congestion,
+                             n->tcp.initial_window_bytes,
+                             n->tcp.window_bytes,
+                             n->tcp.rto_min_s,
+                             n->tcp.slow_start_after_idle,
+                             n->tcp.n_connections,
+                             n->detail,
+                             strait_network_by_packets(n),
+                             e->n_clients,
+                             e->n_ranks,
+                             (double)e->seed,
+                             e->n_seeds,
+                             e->compute_speed,
+                             e->add_bytes_per_s,
+                             e->copy_bytes_per_s,
+                             e->memory_bytes_per_s,
+                             (double)e->n_slowness,
+                             e->up.spec.bound.value,
+                             e->up.spec.bound.kind,
+                             e->down.spec.bound.value,
+                             e->down.spec.bound.kind,
+                             e->trains,
+                             e->has_until};
+    for (size_t k = 0; k < sizeof(others) / sizeof(*others); k++)
+        add(&sum, &place, others[k]);
+    if (e->model)
+        add(&sum, &place, (double)e->model->n_elems);
+    return sum;
+}
+
+/* Paths of this tree are left out: <tree> */
+static void put(FILE *out, const char *text)
+{
+    const char *tree = DATA("");
+    const size_t n = strlen(tree);
+    for (const char *c = text; *c; c++)
+        if (n > 1 && strncmp(c, tree, n) == 0) {
+            fputs("<tree>", out);
+            c += n - 1;
+        } else {
+            fputc(*c, out);
+        }
+}
+
+/* Reads the point as it now is. place: of the changed value, with its name; what: stands there. */
+static void try(struct walk *w, const char *place, const char *what)
+{
+    char name[MAX_PLACE + 64];
+    struct strait_sweep *s = NULL;
+    struct strait_error err = {0};
+    snprintf(name, sizeof(name), "%s %s", place, what);
+    if (json_object_get(w->seen, name))
+        return;
+    json_object_set_new(w->seen, name, json_true());
+    strait_test_context("%s", name);
+    struct strait_experiment *e = NULL;
+    json_t *point = NULL;
+    if (strait_sweep_of(&s, "x", w->point, NULL, &err) == 0)
+        point = strait_sweep_point(s, 0, NULL, &err);
+    if (point && strait_experiment_read(&e, "x", point, &err) == 0) {
+        fprintf(w->out, "%s: %.12g\n", name, figures_of(e));
+    } else {
+        CU_ASSERT_EQUAL(err.code, STRAIT_ERR_INPUT);
+        fprintf(w->out, "%s: ", name);
+        put(w->out, err.where);
+        fputs(": ", w->out);
+        put(w->out, err.text);
+        fputc('\n', w->out);
+    }
+    strait_experiment_free(e);
+    json_decref(point);
+    strait_sweep_free(s);
+}
+
+/* Other values for one: of other types, and beyond what is allowed. Returns how many. */
+static size_t values_for(json_t *out[MAX_CASES], const json_t *v)
+{
+    size_t n = 0;
+    const char *text = json_string_value(v);
+    out[n++] = json_null();
+    out[n++] = json_array();
+    if (text && isdigit((unsigned char)*text) && strchr(text, ' ')) { /* with a unit */
+        const char *unit = strchr(text, ' ');
+        out[n++] = json_sprintf("-1%s", unit);
+        out[n++] = json_sprintf("0%s", unit);
+        out[n++] = json_sprintf("1e12%s", unit);
+        out[n++] = json_string("3 zebras");
+        out[n++] = json_integer(3);
+    } else if (json_is_number(v)) {
+        out[n++] = json_integer(-1);
+        out[n++] = json_integer(0);
+        out[n++] = json_real(0.5);
+        out[n++] = json_real(1e12);
+        out[n++] = json_string("3");
+    } else {
+        out[n++] = json_string("");
+        out[n++] = json_string("zebra");
+        out[n++] = json_integer(1);
+        out[n++] = json_object();
+    }
+    return n;
+}
+
+static void walk(struct walk *w, json_t *v, const char *place);
+
+/* Puts each other value where one stands, asks, and puts the old one back. */
+static void replace(struct walk *w, json_t *holder, const char *key, size_t at, const char *place)
+{
+    json_t *others[MAX_CASES],
+        *old = key ? json_object_get(holder, key) : json_array_get(holder, at);
+    const size_t n = values_for(others, json_incref(old));
+    for (size_t i = 0; i < n; i++) {
+        char *what = json_dumps(others[i], JSON_ENCODE_ANY | JSON_REAL_PRECISION(6));
+        if (key)
+            json_object_set_new(holder, key, others[i]);
+        else
+            json_array_set_new(holder, at, others[i]);
+        try(w, place, what);
+        free(what);
+    }
+    if (key)
+        json_object_set_new(holder, key, old);
+    else
+        json_array_set_new(holder, at, old);
+    walk(w, old, place);
+}
+
+static void walk_object(struct walk *w, json_t *v, const char *place)
+{
+    const char *key, *name = json_string_value(json_object_get(v, "name"));
+    json_t *of, *keys = json_array();
+    char below[MAX_PLACE];
+    size_t i;
+    json_object_foreach (v, key, of)
+        json_array_append_new(keys, json_string(key));
+    json_array_foreach (keys, i, of) {
+        key = json_string_value(of);
+        const bool is_of = name && strcmp(key, "name") != 0;
+        snprintf(below, sizeof(below), "%s/%s%s%s", place, is_of ? name : "", is_of ? "." : "",
+                 key);
+        replace(w, v, key, 0, below);
+        json_t *old = json_incref(json_object_get(v, key));
+        json_object_del(v, key);
+        try(w, below, "left out");
+        json_object_set_new(v, key, old);
+    }
+    json_decref(keys);
+    json_object_set_new(v, "zebra", json_integer(1));
+    snprintf(below, sizeof(below), "%s/%s", place, name ? name : "");
+    try(w, below, "beside a zebra");
+    json_object_del(v, "zebra");
+}
+
+static void walk(struct walk *w, json_t *v, const char *place)
+{
+    char below[MAX_PLACE];
+    if (json_is_object(v))
+        walk_object(w, v, place);
+    for (size_t i = 0; json_is_array(v) && i < json_array_size(v); i++) {
+        snprintf(below, sizeof(below), "%s/*", place);
+        replace(w, v, NULL, i, below);
+    }
+}
+
+static void walk_copy(struct walk *w, const json_t *point)
+{
+    w->point = json_deep_copy(point);
+    walk(w, w->point, "");
+    json_decref(w->point);
+}
+
+/* The first `most` points with all names looked up, and the whole as it is written. */
+static void walk_file(struct walk *w, const char *path, size_t most)
+{
+    struct strait_error err = {0};
+    struct strait_sweep *s = NULL;
+    strait_test_context("%s", path);
+    CU_ASSERT_EQUAL_FATAL(strait_sweep_load(&s, DATA(path), NULL, 0, &err), 0);
+    for (size_t i = 0; i < s->n_points && i < most; i++) {
+        json_t *point = strait_sweep_point(s, i, NULL, &err);
+        walk_copy(w, point);
+        json_decref(point);
+    }
+    walk_copy(w, s->base);
+    strait_sweep_free(s);
+}
+
+static void walk_all(FILE *out)
+{
+    static const char *const rows[] = {"strategies", "networks", "codecs", "live", "scored"};
+    struct walk w = {.seen = json_object(), .out = out};
+    struct dirent **found;
+    char path[600];
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        snprintf(path, sizeof(path), "tests/golden/rows/%s.json", rows[i]);
+        walk_file(&w, path, SIZE_MAX);
+    }
+    const int n = scandir(DATA("experiments"), &found, NULL, alphasort);
+    CU_ASSERT_FATAL(n > 60);
+    for (int i = 0; i < n; i++) {
+        const char *const name = found[i]->d_name, *dot = strrchr(name, '.');
+        if (dot && strcmp(dot, ".json") == 0) {
+            snprintf(path, sizeof(path), "experiments/%s", name);
+            walk_file(&w, path, 1);
+        }
+        free(found[i]);
+    }
+    free(found);
+    json_decref(w.seen);
+}
+
+static void misuses(void)
+{
+    const char *const kept = DATA("tests/golden/misuses.txt");
+    char *text = NULL, *line = NULL;
+    size_t len = 0, cap = 0, n = 0, n_others = 0;
+    FILE *out = open_memstream(&text, &len);
+    walk_all(out);
+    fclose(out);
+    if (getenv("STRAIT_WRITE_GOLDEN")) {
+        FILE *f = fopen(kept, "w");
+        CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+        CU_ASSERT_EQUAL(fwrite(text, 1, len, f), len);
+        CU_ASSERT_EQUAL(fclose(f), 0);
+    }
+    FILE *f = fopen(kept, "r");
+    char *rest, *at = strtok_r(text, "\n", &rest);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+    for (; at && getline(&line, &cap, f) > 0; at = strtok_r(NULL, "\n", &rest), n++) {
+        line[strcspn(line, "\n")] = '\0';
+        if (strcmp(at, line) != 0 && n_others++ < 10)
+            fprintf(stderr, "line %zu:\nexpected %s\nfound    %s\n", n + 1, line, at);
+    }
+    CU_ASSERT_EQUAL(n_others, 0);
+    CU_ASSERT_PTR_NULL(at);
+    CU_ASSERT(getline(&line, &cap, f) < 0);
+    CU_ASSERT(n > 1000);
+    fclose(f);
+    free(line);
+    free(text);
+}
+
+static const struct strait_test tests[] = {
+    {"what the reader says of wrong values is what it was", misuses},
+};
+STRAIT_SUITE_WITH("workloads/ask/misuses", tests, .release = true);
