@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "core/hash.h"
+#include "tests/kit/damaged.h"
 #include "tests/kit/suite.h"
 #include "traces/import/import.h"
 
@@ -49,22 +51,73 @@ static inline void expect_refused(const struct refused_trace *cases, size_t n)
     }
 }
 
-/** Every beginning of a trace, and every byte of it changed, is read or refused: no crash, one line
- *  of error, and a graph that is given was finished. */
-static inline void expect_survives(const void *bytes, size_t n)
+static inline void import_add_model(struct damaged_sum *s, const struct strait_model *m)
 {
-    unsigned char *damaged = malloc(n + 1);
-    CU_ASSERT_PTR_NOT_NULL_FATAL(damaged);
-    for (size_t i = 0; i < 2 * n; i++) {
-        struct strait_import in;
-        struct strait_error err;
-        memcpy(damaged, bytes, n);
-        if (i >= n)
-            damaged[i - n] ^= (unsigned char)(1u << i % 8);
-        const int status = import_bytes(&in, damaged, i < n ? i : n, &err);
-        CU_ASSERT_EQUAL(err.code != STRAIT_OK, status != 0);
-        CU_ASSERT_PTR_NULL(strchr(err.text, '\n'));
-        strait_import_release(&in);
+    const double all[] = {m->fwd_s, m->bwd_s, m->opt_s, (double)m->n_elems, (double)m->n_layers,
+                          m->batch};
+    for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
+        damaged_add_number(s, all[i]);
+    for (size_t i = 0; i < m->n_rows; i++) {
+        const struct strait_param_row *r = &m->rows[i];
+        const double row[] = {r->fwd_s_p50,       r->fwd_s_p90,          r->bwd_s_p50,
+                              r->bwd_s_p90,       r->ready_s_p50,        (double)r->ready_order,
+                              (double)r->n_elems, (double)r->layer_index};
+        damaged_add(s, r->layer);
+        damaged_add(s, r->param);
+        for (size_t k = 0; k < sizeof(row) / sizeof(*row); k++)
+            damaged_add_number(s, row[k]);
     }
-    free(damaged);
+}
+
+static inline void import_add_graph(struct damaged_sum *s, const struct strait_program *g)
+{
+    for (int r = 0; r < g->n_ranks; r++) {
+        for (size_t i = 0; i < g->ranks[r].n_nodes; i++) {
+            const struct strait_program_node *o = &g->ranks[r].nodes[i];
+            const double node[] = {o->kind, o->collective,    o->unit,   o->group, o->peer,
+                                   o->tag,  (double)o->bytes, o->time_s, o->flop};
+            for (size_t k = 0; k < sizeof(node) / sizeof(*node); k++)
+                damaged_add_number(s, node[k]);
+        }
+        for (size_t i = 0; i < g->ranks[r].n_edges; i++) {
+            damaged_add_number(s, g->ranks[r].edges[i].from);
+            damaged_add_number(s, g->ranks[r].edges[i].to);
+            damaged_add_number(s, g->ranks[r].edges[i].on_start);
+        }
+    }
+}
+
+static inline void import_damaged(struct damaged_sum *s, void *context, const unsigned char *bytes,
+                                  size_t n)
+{
+    struct strait_import in = {0};
+    struct strait_error err = {0};
+    struct strait_source from;
+    char key[STRAIT_KEY_CHARS];
+    int status = strait_source_of(&from, "trace", bytes, n, &err);
+    status = status == 0 ? strait_import_source(&in, &from, NULL, &err) : status;
+    CU_ASSERT_EQUAL(err.code != STRAIT_OK, status != 0);
+    CU_ASSERT_PTR_NULL(strchr(err.text, '\n'));
+    damaged_add_error(s, &err, NULL);
+    const json_t *const said[] = {in.facts, in.inferred, in.missing, in.experiment};
+    for (size_t i = 0; status == 0 && i < sizeof(said) / sizeof(*said); i++)
+        damaged_add(s, said[i] ? strait_hash_json(key, said[i]) : "");
+    if (status == 0) {
+        damaged_add(s, in.iters);
+        damaged_add(s, in.slowness);
+    }
+    if (status == 0 && in.model)
+        import_add_model(s, in.model);
+    if (status == 0 && in.graph)
+        import_add_graph(s, in.graph);
+    strait_import_release(&in);
+    strait_source_release(&from);
+    (void)context;
+}
+
+/** Every beginning of a trace, and every byte of it changed, is read or refused as it was: no
+ *  crash, one line of error (tests/kit/damaged.h). */
+static inline void expect_survives(const char *name, const void *bytes, size_t n)
+{
+    damaged_check(name, bytes, n, import_damaged, NULL);
 }

@@ -94,7 +94,7 @@ static void damaged(void)
     size_t n;
     char *text = folder_bytes("", DATA("tests/data/ring.goal"), &n);
     CU_ASSERT_PTR_NOT_NULL_FATAL(text);
-    expect_survives(text, n);
+    expect_survives("goal", text, n);
     free(text);
 }
 
@@ -168,7 +168,7 @@ static void refused_binaries(void)
         strait_import_release(&in);
         bytes[cases[i].at] = before;
     }
-    expect_survives(bytes, n);
+    expect_survives("goal, binary", bytes, n);
     free(bytes);
 }
 
@@ -178,6 +178,6 @@ static const struct strait_test tests[] = {
     {"whatever is wrong is refused with its line", refused},
     {"binary schedules of LogGOPSim's txt2bin are those of the text", binaries},
     {"a damaged binary schedule is refused with its byte", refused_binaries},
-    {"any beginning and any changed bit is read or refused", damaged},
+    {"any damage is read or refused as it was", damaged},
 };
 STRAIT_SUITE("traces/import/goal", tests);

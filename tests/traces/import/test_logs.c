@@ -193,9 +193,11 @@ static void refused(void)
 static void damaged(void)
 {
     static const char *const texts[] = {astra_text, mgwfbp_text, horovod_text, devices_text,
-                                        behaviour_text};
+                                        behaviour_text},
+                             *const names[] = {"astra", "mgwfbp", "horovod", "fedscale devices",
+                                               "fedscale behaviour"};
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
-        expect_survives(texts[i], strlen(texts[i]));
+        expect_survives(names[i], texts[i], strlen(texts[i]));
 }
 
 static const struct strait_test tests[] = {
@@ -206,6 +208,6 @@ static const struct strait_test tests[] = {
     {"FedScale's availability becomes events of each client", behaviour},
     {"time tables of too many clients are their mean share", long_behaviour},
     {"whatever is wrong is refused with its line", refused},
-    {"any beginning and any changed bit is read or refused", damaged},
+    {"any damage is read or refused as it was", damaged},
 };
 STRAIT_SUITE("traces/import/logs", tests);

@@ -186,13 +186,13 @@ static void damaged(void)
     };
     expect_refused(cases, sizeof(cases) / sizeof(cases[0]));
     char *text = trace(true);
-    expect_survives(text, strlen(text) < 3000 ? strlen(text) : 3000);
+    expect_survives("execution trace", text, strlen(text) < 3000 ? strlen(text) : 3000);
     free(text);
 }
 
 static const struct strait_test tests[] = {
     {"layers take the products inside of them, in both generations of the format", layers},
     {"products, convolutions and attention are counted as by hand", counted},
-    {"damage gives one line", damaged},
+    {"any damage is read or refused as it was", damaged},
 };
 STRAIT_SUITE("traces/import/pytorch/execution_trace", tests);

@@ -1,0 +1,104 @@
+#include "tests/kit/damaged.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <jansson.h>
+
+#include "core/hash.h"
+#include "tests/kit/data.h"
+#include "tests/kit/suite.h"
+
+#define GOLDEN DATA("tests/golden/damaged.json")
+
+void damaged_add(struct damaged_sum *s, const char *text)
+{
+    char key[STRAIT_KEY_CHARS];
+    strait_hash_bytes(key, text ? text : "", text ? strlen(text) : 0);
+    s->value = (s->value ^ strtoull(key + 16, NULL, 16)) * 0x9e3779b97f4a7c15u + 1;
+}
+
+void damaged_add_number(struct damaged_sum *s, double v)
+{
+    char text[40];
+    snprintf(text, sizeof(text), "%.9g", v);
+    damaged_add(s, text);
+}
+
+void damaged_add_error(struct damaged_sum *s, const struct strait_error *err, const char *path)
+{
+    const size_t n = path && strncmp(err->where, path, strlen(path)) == 0 ? strlen(path) : 0;
+    damaged_add_number(s, err->code);
+    damaged_add(s, err->where + n);
+    damaged_add(s, err->text);
+}
+
+static char letter_of(damaged_read read, void *context, const unsigned char *bytes, size_t n)
+{
+    static const char letters[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    struct damaged_sum s = {0};
+    unsigned char *own = malloc(n + 1); /* its end is where a sanitizer looks */
+    CU_ASSERT_PTR_NOT_NULL_FATAL(own);
+    memcpy(own, bytes, n);
+    own[n] = '\0';
+    read(&s, context, own, n);
+    free(own);
+    return letters[s.value >> 58];
+}
+
+static void write_line(const char *name, const char *letters)
+{
+    json_t *all = json_load_file(GOLDEN, 0, NULL);
+    all = all ? all : json_object();
+    json_object_set_new(all, name, json_string(letters));
+    CU_ASSERT_EQUAL(json_dump_file(all, GOLDEN, JSON_INDENT(1) | JSON_SORT_KEYS), 0);
+    json_decref(all);
+}
+
+static void compare(const char *name, const char *found, size_t n)
+{
+    json_t *all = json_load_file(GOLDEN, 0, NULL);
+    const char *expected = json_string_value(json_object_get(all, name));
+    CU_ASSERT_PTR_NOT_NULL_FATAL(expected);
+    size_t same = 0;
+    while (found[same] && found[same] == expected[same])
+        same++;
+    if (found[same] != expected[same])
+        fprintf(stderr,
+                "%s: damage %zu gives something else (of %zu bytes: first the beginnings, "
+                "then a bit of each byte, then two other digits for each digit)\n",
+                name, same, n);
+    CU_ASSERT_STRING_EQUAL(found, expected);
+    json_decref(all);
+}
+
+void damaged_check(const char *name, const void *bytes, size_t n, damaged_read read, void *context)
+{
+    unsigned char *copy = malloc(n + 1);
+    char *letters = calloc(4 * n + 2, 1);
+    size_t k = 0;
+    CU_ASSERT_FATAL(copy != NULL && letters != NULL);
+    memcpy(copy, bytes, n);
+    for (size_t i = 0; i <= n; i++)
+        letters[k++] = letter_of(read, context, copy, i);
+    for (size_t i = 0; i < n; i++) {
+        copy[i] ^= (unsigned char)(1u << i % 8);
+        letters[k++] = letter_of(read, context, copy, n);
+        copy[i] ^= (unsigned char)(1u << i % 8);
+    }
+    for (size_t i = 0; i < n; i++)
+        for (int other = 1; other < 10 && isdigit(copy[i]); other += 6) {
+            const unsigned char digit = copy[i];
+            copy[i] = (unsigned char)('0' + (digit - '0' + other) % 10);
+            letters[k++] = letter_of(read, context, copy, n);
+            copy[i] = digit;
+        }
+    if (getenv("STRAIT_WRITE_GOLDEN"))
+        write_line(name, letters);
+    compare(name, letters, n);
+    free(letters);
+    free(copy);
+}
