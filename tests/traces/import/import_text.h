@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "core/hash.h"
-#include "tests/kit/damaged.h"
+#include "tests/kit/failing/damaged.h"
 #include "tests/kit/suite.h"
 #include "traces/import/import.h"
 
@@ -116,7 +116,7 @@ static inline void import_damaged(struct damaged_sum *s, void *context, const un
 }
 
 /** Every beginning of a trace, and every byte of it changed, is read or refused as it was: no
- *  crash, one line of error (tests/kit/damaged.h). */
+ *  crash, one line of error (tests/kit/failing/damaged.h). */
 static inline void expect_survives(const char *name, const void *bytes, size_t n)
 {
     damaged_check(name, bytes, n, import_damaged, NULL);

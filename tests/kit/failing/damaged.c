@@ -1,4 +1,4 @@
-#include "tests/kit/damaged.h"
+#include "tests/kit/failing/damaged.h"
 
 #include <ctype.h>
 #include <stdio.h>
