@@ -33,10 +33,16 @@ def run_suite(build, suite):
             status = 'late'
     taken_s = time.time() - begun
     print('%-40s status %s, %.1f s' % (suite, status, taken_s), flush=True)
-    return suite, counts, status, taken_s
+    # Here, and not one suite after another at the end: reading the counts takes as long as many
+    # suites do.
+    with open(counts + '.json', 'w') as out:
+        files = counted(counts)
+        json.dump({'suite': suite, 'status': status, 'seconds': round(taken_s, 1),
+                   'hashes': {name: hash_of(name) for name in files}, 'files': files}, out)
+    shutil.rmtree(counts, ignore_errors=True)
 
 
-def counted(build, counts):
+def counted(counts):
     """{file: (lines {number: count}, functions [(name, first, last, count)])} of one suite."""
     found = []
     for folder, _, names in os.walk(counts):
@@ -73,12 +79,7 @@ def main():
     kept = os.path.join(build, 'counts')
     os.makedirs(kept, exist_ok=True)
     with ThreadPoolExecutor(int(os.environ.get('JOBS') or os.cpu_count())) as pool:
-        for suite, counts, status, taken_s in pool.map(lambda s: run_suite(build, s), suites):
-            with open(counts + '.json', 'w') as out:
-                files = counted(build, counts)
-                json.dump({'suite': suite, 'status': status, 'seconds': round(taken_s, 1),
-                           'hashes': {name: hash_of(name) for name in files}, 'files': files}, out)
-            shutil.rmtree(counts, ignore_errors=True)
+        list(pool.map(lambda s: run_suite(build, s), suites))
     summary = {'seconds': {}, 'failed': [], 'late': [], 'files': {}}
     lines = collections.defaultdict(dict)
     for name in sorted(os.listdir(kept)):

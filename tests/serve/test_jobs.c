@@ -197,7 +197,41 @@ static void answers(void)
     }
 }
 
+/* A pipe that is empty, then has some, then ends: not over, not over, over. More than one piece of
+ * 128 KiB is kept whole. */
+static void piece_by_piece(void)
+{
+    enum { N_PIECES = 7, PIECE = 50000 };
+    static char piece[PIECE];
+    struct strait_asked_job job = {0};
+    int fds[2];
+    unsigned status;
+    CU_ASSERT_EQUAL_FATAL(pipe2(fds, O_CLOEXEC | O_NONBLOCK), 0);
+    job.fd = fds[0];
+    CU_ASSERT_FALSE(strait_asked_job_read(&job));
+    CU_ASSERT_EQUAL(write(fds[1], "207\n", 4), 4);
+    for (int i = 0; i < N_PIECES; i++) {
+        memset(piece, 'a' + i, PIECE);
+        CU_ASSERT_EQUAL(write(fds[1], piece, PIECE), PIECE);
+        CU_ASSERT_FALSE(strait_asked_job_read(&job));
+    }
+    CU_ASSERT_FALSE(strait_asked_job_read(&job));
+    close(fds[1]);
+    CU_ASSERT(strait_asked_job_read(&job));
+    CU_ASSERT_EQUAL(job.n_answer, 4 + N_PIECES * PIECE);
+    char *text = strait_asked_job_take_answer(&job, &status);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(text);
+    CU_ASSERT_EQUAL(status, 207);
+    CU_ASSERT_EQUAL(strlen(text), N_PIECES * PIECE);
+    for (int i = 0; i < N_PIECES; i++)
+        CU_ASSERT(text[i * PIECE] == 'a' + i && text[i * PIECE + PIECE - 1] == 'a' + i);
+    free(text);
+    free(job.answer);
+    close(fds[0]);
+}
+
 static const struct strait_test tests[] = {
+    {"an answer is read piece by piece until its pipe ends", piece_by_piece},
     {"so many run at a time, in the order of asking", some_at_a_time},
     {"the queue has an end", full},
     {"each kind has its time", limits},
