@@ -1,6 +1,6 @@
 /* What a reader makes of every beginning of a text and of every byte of it changed, held against
- * tests/golden/damaged.json: "name": a letter for each damaged text. `make golden-runs` writes it
- * anew. */
+ * tests/golden/damaged.json: "name": a letter for each damaged text. `make golden-runs` adds
+ * to it. */
 #pragma once
 #include <stddef.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* What the reader of experiments makes of wrong and odd values: tests/golden/misuses.txt, one line
- * a case, `make golden-runs` writes it anew. Each value of the points of tests/golden/rows and of
+ * a case, `make golden-runs` adds to it. Each value of the points of tests/golden/rows and of
  * some that ship is replaced, left out and given a neighbour that nobody knows; a case is
  * its place (numbers of arrays left out, strategies and codecs by name) and what stands there. Of
  * what is accepted one sum of the figures that were read is kept. */
@@ -281,24 +281,41 @@ static json_t *cases_of(FILE *f)
     return all;
 }
 
-/* Cases that the table lacks come with new settings; `make golden-runs` adds them. */
+static json_t *table_of(const char *path)
+{
+    FILE *f = fopen(path, "r");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+    return cases_of(f);
+}
+
+/* Puts all cases, or those that the table lacks, into it. */
+static void write_cases(const char *path, const json_t *found, bool all)
+{
+    const char *name;
+    json_t *wanted = all ? json_object() : table_of(path), *what;
+    FILE *f = fopen(path, all ? "w" : "a");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+    json_object_foreach ((json_t *)found, name, what)
+        if (!json_object_get(wanted, name))
+            fprintf(f, "%s\t%s\n", name, json_string_value(what));
+    CU_ASSERT_EQUAL(fclose(f), 0);
+    json_decref(wanted);
+}
+
+/* Cases that the table lacks come with new settings: `make golden-runs` adds them. */
 static void misuses(void)
 {
-    const char *const kept = DATA("tests/golden/misuses.txt"), *name;
+    const char *const kept = DATA("tests/golden/misuses.txt"),
+                      *name, *const write = getenv("STRAIT_WRITE_GOLDEN");
     char *text = NULL;
     size_t len = 0, n_others = 0;
     FILE *out = open_memstream(&text, &len);
     walk_all(out);
     fclose(out);
-    if (getenv("STRAIT_WRITE_GOLDEN")) {
-        FILE *f = fopen(kept, "w");
-        CU_ASSERT_PTR_NOT_NULL_FATAL(f);
-        CU_ASSERT_EQUAL(fwrite(text, 1, len, f), len);
-        CU_ASSERT_EQUAL(fclose(f), 0);
-    }
-    FILE *f = fopen(kept, "r");
-    CU_ASSERT_PTR_NOT_NULL_FATAL(f);
-    json_t *wanted = cases_of(f), *found = cases_of(fmemopen(text, len, "r")), *what;
+    json_t *found = cases_of(fmemopen(text, len, "r")), *what;
+    if (write)
+        write_cases(kept, found, strcmp(write, "all") == 0);
+    json_t *wanted = table_of(kept);
     json_object_foreach (wanted, name, what) {
         const char *now = json_string_value(json_object_get(found, name));
         if ((!now || strcmp(now, json_string_value(what)) != 0) && n_others++ < 10)
