@@ -200,6 +200,28 @@ static void of_goal(void)
     strait_program_free(g);
 }
 
+#define COLLECTIVES(rank)                                                                          \
+    rank " init\n" rank " bcast 10 1\n" rank " reduce 20 30 1\n" rank " allreduce 7 9\n" rank      \
+         " alltoall 5 5\n" rank " gather 3 3 1\n" rank " scatter 4 4 0\n" rank                     \
+         " allgather 6 6\n" rank " reducescatter 3 2 50\n" rank " barrier\n" rank                  \
+         " sleep 0.5\n" rank " compute 11\n"
+
+/* Bytes and operations as they came: of an all-to-all each pair's share, of a reduce-scatter of 5
+ * bytes 3 and 2. Roots stay. */
+static void of_collectives(void)
+{
+    static const char given[] = COLLECTIVES("0") COLLECTIVES("1") "0 finalize\n1 finalize\n";
+    struct strait_import in;
+    struct strait_error err;
+    char *text;
+    CU_ASSERT_EQUAL_FATAL(import_text(&in, given, &err), 0);
+    CU_ASSERT_EQUAL_FATAL(strait_ti_text(&text, NULL, in.graph, 1e9, &err), 0);
+    CU_ASSERT_STRING_EQUAL(text, COLLECTIVES("0") "0 waitall\n0 finalize\n" COLLECTIVES(
+                                     "1") "1 waitall\n1 finalize\n");
+    free(text);
+    strait_import_release(&in);
+}
+
 /* Two ranks that each wait for what the other sends after it cannot be written, nor end. */
 static void knot(void)
 {
@@ -238,6 +260,7 @@ static const struct strait_test tests[] = {
     {"a trace that is written and read again is the same", written},
     {"a GOAL schedule is written in an order that can end", of_goal},
     {"ranks that wait for each other are not written", knot},
+    {"every collective is written as it came", of_collectives},
     {"any damage is read or refused as it was", damaged},
 };
 STRAIT_SUITE("traces/import/ti", tests);
