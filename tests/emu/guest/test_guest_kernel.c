@@ -199,7 +199,26 @@ static void memory(void)
     tear_down(&w);
 }
 
+/* As root before others; an ordinary user's in a user namespace. Both end with their first process.
+ */
+static void wrapped(void)
+{
+    static const char *const expected[] = {
+        "unshare --user --map-root-user --pid --fork --kill-child timeout 0",
+        "nice -n -15 unshare --pid --fork --kill-child timeout 0"};
+    for (int as_root = 0; as_root < 2; as_root++) {
+        const char *argv[16];
+        char joined[200] = "";
+        const size_t n = strait_emu_guest_kernel_wrap(argv, as_root);
+        for (size_t i = 0; i < n; i++)
+            snprintf(joined + strlen(joined), sizeof(joined) - strlen(joined), "%s%s",
+                     i > 0 ? " " : "", argv[i]);
+        CU_ASSERT_STRING_EQUAL(joined, expected[as_root]);
+    }
+}
+
 static const struct strait_test tests[] = {
+    {"a guest's kernel runs in a process namespace, root's before others", wrapped},
     {"Debian's kernel serves where it boots, else the built one", stock_first},
     {"where none boots the reason and what to do are said", what_to_do},
     {"in virtual time an hour passes at once and work is seen", virtual_time},
