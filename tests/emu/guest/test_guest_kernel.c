@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include "core/process.h"
 #include "emu/guest/guest_kernel.h"
+#include "emu/guest/uml.h"
 #include "tests/kit/folder.h"
 #include "tests/kit/suite.h"
 
@@ -217,7 +218,59 @@ static void wrapped(void)
     }
 }
 
+/* What a kernel that is no kernel is started with, and what it finds in the folder of its job. */
+static void started(void)
+{
+    static const char *const argv[] = {"/bin/echo", "two words", NULL},
+                             *const env[] = {"A=b", NULL}, *const read[] = {"/usr", "/opt", NULL};
+    struct world w = {0};
+    struct strait_error err = {0};
+    char says[700], job[96], file[128], expected[400];
+    size_t n;
+    if (!can_try())
+        return;
+    set_up(&w);
+    snprintf(job, sizeof(job), "%s/job", w.folder);
+    CU_ASSERT_EQUAL_FATAL(mkdir(job, 0755), 0);
+    snprintf(says, sizeof(says),
+             "case \"$*\" in *JOB=%s*) echo $*; echo files $TMPDIR; echo 7 >%s/status;; *) " BOOTS
+             ";; esac",
+             job, job);
+    write_kernel(w.stock, says);
+    const struct strait_emu_uml_plan plan = {.argv = argv,
+                                             .folder = "/home",
+                                             .job = job,
+                                             .read = read,
+                                             .setenv = env,
+                                             .memory_bytes = 5 * 1048576,
+                                             .limit_s = 60};
+    CU_ASSERT_EQUAL(strait_emu_uml_run(&plan, &err), 7);
+    CU_ASSERT_STRING_EQUAL(err.text, "");
+    snprintf(file, sizeof(file), "%s/console", job);
+    char *console = folder_text("/", file);
+    CU_ASSERT_EQUAL(
+        strncmp(console, "mem=5M root=/dev/root rootfstype=hostfs rootflags=/ ro init=", 59), 0);
+    snprintf(expected, sizeof(expected),
+             " JOB=%s uml_dir=%s umid=guest con=null con0=null,fd:1 quiet MODULES=yes\nfiles ", job,
+             job);
+    CU_ASSERT_CONTAINS(console, expected);
+    free(console);
+    snprintf(file, sizeof(file), "%s/argv", job);
+    char *bytes = folder_bytes("/", file, &n);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(bytes);
+    static const char list[] = "/home\0env\0A=b\0/bin/echo\0two words";
+    CU_ASSERT_EQUAL_FATAL(n, sizeof(list));
+    CU_ASSERT_EQUAL(memcmp(bytes, list, n), 0);
+    free(bytes);
+    snprintf(file, sizeof(file), "%s/read", job);
+    char *folders = folder_text("/", file);
+    CU_ASSERT_STRING_EQUAL(folders, "/usr\n/opt\n");
+    free(folders);
+    tear_down(&w);
+}
+
 static const struct strait_test tests[] = {
+    {"a guest is started with its memory, folders and command", started},
     {"a guest's kernel runs in a process namespace, root's before others", wrapped},
     {"Debian's kernel serves where it boots, else the built one", stock_first},
     {"where none boots the reason and what to do are said", what_to_do},
