@@ -276,6 +276,8 @@ static void bad_requests(void)
         char *answer = ask(bad[i].head, bad[i].body);
         CU_ASSERT_EQUAL(status_of(answer), bad[i].status);
         CU_ASSERT_CONTAINS(answer, bad[i].text);
+        if (bad[i].status >= 400) /* JSON for the page, whatever is wrong */
+            CU_ASSERT_CONTAINS(answer, "\r\n\r\n{\"error\":\"");
         CU_ASSERT_CONTAINS(answer, "Content-Security-Policy: default-src 'none'; ");
         free(answer);
     }
