@@ -1,5 +1,5 @@
-/* What readers of files make of damaged ones (tests/kit/failing/damaged.h): tables, networks' rates, hosts,
- * profiles, plans, and questions to the page. */
+/* What readers of files make of damaged ones (tests/kit/failing/damaged.h): layer tables, curves,
+ * models, hosts, profiles, plans, and questions to the page. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -174,9 +174,8 @@ int strait_regions_expand(json_t *experiment, const char *file, struct strait_er
     if (matrix && !json_is_string(matrix))
         return strait_error_set(err, STRAIT_ERR_INPUT, where,
                                 "expected the name of a matrix, a string");
-    json_t *json =
-        strait_named_load(&o, path, "region", matrix ? json_string_value(matrix) : "aws", file,
-                          "network/matrix", err);
+    json_t *json = strait_named_load(&o, path, "region", matrix ? json_string_value(matrix) : "aws",
+                                     file, "network/matrix", err);
     if (!json)
         return -1;
     int failed = strait_object_string(&o, &source, "source", err);
