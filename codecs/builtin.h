@@ -8,12 +8,14 @@
     X(lz4)         /* shuffled bytes, liblz4 */                                                    \
     X(blosc)       /* shuffled bits or bytes, c-blosc */                                           \
     X(fpzip)       /* predicted floats, fpzip */                                                   \
+    X(dfloat32)    /* coded exponents, own */                                                      \
     X(sz)          /* error-bounded, own */                                                        \
     X(zfp)         /* error-bounded, libzfp */                                                     \
     X(sz3)         /* error-bounded, libSZ3c where it is installed */                              \
     X(libpressio)  /* error-bounded, LibPressio where it is installed */                           \
     X(fp16)        /* 16 bits a value */                                                           \
     X(bf16)        /* the upper 16 bits of a float32 */                                            \
+    X(dfloat16)    /* the same with coded exponents */                                             \
     X(qsgd)        /* levels of each bucket's norm, drawn */                                       \
     X(dithering)   /* levels of each bucket's norm, drawn, in Elias codes */                       \
     X(terngrad)    /* -1, 0, 1, drawn */                                                           \

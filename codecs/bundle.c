@@ -39,7 +39,8 @@ static struct strait_request request_of(const struct strait_bundle *bundle,
         .own = strait_sequence_at(bundle->own + index).state,
         .scale = s->scale,
         .n_rows = s->n_rows,
-        .share = bundle->share};
+        .share = bundle->share,
+        .reference = s->reference};
 }
 
 static int room_error(size_t max_bytes, size_t cap_bytes, struct strait_error *err)
@@ -108,7 +109,10 @@ int strait_bundle_decode(const struct strait_bundle *bundle, struct strait_slice
         const unsigned char *body = next_body(&r, &body_bytes, i, c, err);
         if (!body)
             return -1;
-        if (c->ops->decode(c->state, s[i].x, s[i].n_elems, body, body_bytes, err) != 0)
+        if ((s[i].reference
+                 ? c->ops->decode_from(c->state, s[i].x, s[i].reference, s[i].n_elems, body,
+                                       body_bytes, err)
+                 : c->ops->decode(c->state, s[i].x, s[i].n_elems, body, body_bytes, err)) != 0)
             return -1;
     }
     if (r.p != r.end)

@@ -18,11 +18,12 @@ struct strait_slice {
     float *x; /* read by encode, written by decode */
     size_t n_elems;
     bool lossy;
-    size_t n_rows;                /* number of rows as a matrix; 0: a vector */
+    size_t n_rows; /* number of rows as a matrix; 0: a vector */
     struct strait_feedback
-        *memory; /* the sender's error feedback; NULL: none. Lossy tensors only */
+        *memory;               /* the sender's error feedback; NULL: none. Lossy tensors only */
     struct strait_bound bound; /* this tensor's own; kind NONE: the bundle's */
     float scale;               /* struct strait_request */
+    const float *reference;    /* what the receiver has, for a codec with decode_from; else NULL */
 };
 
 /* The codecs of a payload. `lossy` may itself be a lossless codec: its bound then has kind NONE. */

@@ -44,6 +44,8 @@ struct strait_request {
     float scale;   /* AGREED: the largest of all ranks' norms (strait_norm_of); 0: x's own */
     size_t n_rows; /* rows of the tensor as a row-major matrix; 0: a vector */
     double share;  /* of the values that `dgc` sends, in the place of its ratio; 0: as that says */
+    const float *reference; /* values that the receiver has, as many as are encoded, for a codec
+                             * with decode_from; else NULL */
 };
 
 /* Coding piece by piece, so that encoding, sending and decoding overlap. */
@@ -116,6 +118,10 @@ struct strait_codec_ops {
      *  when they are not a stream of this codec with n_elems values. */
     int (*decode)(void *state, float *y, size_t n_elems, const unsigned char *in, size_t len_bytes,
                   struct strait_error *err);
+    /** Decode what was encoded with a reference: these n_elems values. NULL: the codec takes none,
+     *  and differences are formed for it (reference.h). */
+    int (*decode_from)(void *state, float *y, const float *reference, size_t n_elems,
+                       const unsigned char *in, size_t len_bytes, struct strait_error *err);
     /** Of a SPARSE codec's stream what it holds, by one call of `take` with its n positions,
      *  ascending, and what they decode to: all other values decode to 0. Cost: O(n). NULL: decode
      *  alone tells. Returns: 0, or -1 with *err as of decode */

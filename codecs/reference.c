@@ -146,12 +146,19 @@ static bool has_bit(const unsigned char *bits, size_t i)
     return bits[i / 8] >> i % 8 & 1;
 }
 
+/* Whether the codec of coded tensors takes the reference itself. */
+static bool refers(const struct strait_bundle *bundle)
+{
+    return bundle->lossy.ops->decode_from != NULL;
+}
+
 /* Values of the packet become the reference: sums, or the values themselves. */
-static void take_over(struct strait_reference *ref, float *y, const struct strait_slice *s,
-                      size_t n_slices, const unsigned char *bits, bool keeps)
+static void take_over(struct strait_reference *ref, const struct strait_bundle *bundle, float *y,
+                      const struct strait_slice *s, size_t n_slices, const unsigned char *bits,
+                      bool keeps)
 {
     for (size_t i = 0, at = 0; i < n_slices; at += s[i++].n_elems) {
-        if (has_bit(bits, i))
+        if (has_bit(bits, i) && !refers(bundle))
             for (size_t k = at; k < at + s[i].n_elems; k++)
                 y[k] += usable(ref->values[k]);
         if (keeps)
@@ -167,6 +174,11 @@ static void prepare(struct strait_reference *ref, const struct strait_bundle *bu
         struct strait_slice work = s[i];
         work.x = ref->work + at;
         ref->slices[i] = s[i];
+        if (!key && s[i].lossy && refers(bundle)) {
+            ref->slices[i].reference = ref->values + at;
+            put_bit(bits, i);
+            continue;
+        }
         if (key || !s[i].lossy || !differs(&work, &s[i], ref->values + at, bundle, ref->always))
             continue;
         ref->slices[i] = work;
@@ -205,7 +217,7 @@ int strait_reference_encode(struct strait_reference *ref, uint32_t sender,
     if (strait_bundle_decode(bundle, ref->slices, n_slices, out + head_bytes,
                              *len_bytes - head_bytes, err) != 0)
         return -1;
-    take_over(ref, ref->work, s, n_slices, bits, true);
+    take_over(ref, bundle, ref->work, s, n_slices, bits, true);
     ref->version++;
     ref->is_forgotten = false;
     return 0;
@@ -239,11 +251,13 @@ int strait_reference_decode(struct strait_reference *ref, const struct strait_bu
         if (has_bit(in + HEAD_BYTES, i) && (base == 0 || !s[i].lossy))
             return strait_error_set(err, STRAIT_ERR_INPUT, "reference",
                                     "expected tensor %zu whole, found a difference", i);
+    for (size_t i = 0, at = 0; i < n_slices; at += s[i++].n_elems)
+        s[i].reference = has_bit(in + HEAD_BYTES, i) && refers(bundle) ? ref->values + at : NULL;
     if (strait_bundle_decode(bundle, s, n_slices, in + head_bytes, len_bytes - head_bytes, err) !=
         0)
         return -1;
     if (n_slices > 0)
-        take_over(ref, s[0].x, s, n_slices, in + HEAD_BYTES, keeps);
+        take_over(ref, bundle, s[0].x, s, n_slices, in + HEAD_BYTES, keeps);
     if (keeps)
         ref->version = version;
     return 0;

@@ -10,6 +10,7 @@
  * none. A set bit says that the tensor is coded as a difference. Others are coded whole: lossless
  * ones, those whose difference has a larger range than they have themselves, and those whose bound
  * is so near to the resolution of float32 that the sum of reference and difference might leave it.
+ * A codec with decode_from (codec.h) takes the reference itself, and forms its own differences.
  *
  * The bound holds for the values themselves: relative kinds are taken from the tensor, not from the
  * difference, and given to the codec as absolute ones. */

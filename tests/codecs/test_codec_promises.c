@@ -386,6 +386,8 @@ static const char *const settings[][12] = {
     {"chunktopk", "chunk=2,k=1", "chunk=100,k=7", "values=two_bits"},
     {"dcttopk", "chunk=8,k=3", "payload=published"},
     {"omnireduce", "block=1", "block=50,ratio=0.2"},
+    {"dfloat16", "contexts=none", "contexts=left", "contexts=scale"},
+    {"dfloat32", "contexts=none", "contexts=left", "contexts=scale"},
     {"thc", "bits=1", "bits=8", "granularity=255", "rotation=0", "overflow=0.5"},
     {"cocktailsgd", "bits=2", "bits=8", "sample=1,ratio=1", "bucket=7"},
     {"countsketch", "share=0.5", "rows=1", "ratio=0.1"},

@@ -115,7 +115,7 @@ static int read_reference(struct strait_codec_choice *c, struct strait_object *c
                                         name, names);
     if (c->own && !json_object_get(codec->json, "error_feedback"))
         c->spec.memory.residual = false;
-    if (c->spec.ops->flags & STRAIT_CODEC_LOSSLESS)
+    if (c->spec.ops->flags & STRAIT_CODEC_LOSSLESS && !c->spec.ops->decode_from)
         return strait_error_set(err, STRAIT_ERR_INPUT, where,
                                 "expected \"none\" for \"%s\", which is lossless", name_of);
     if (strait_feedback_needed(&c->spec))
