@@ -22,6 +22,7 @@
     X(natural)     /* powers of two, drawn */                                                      \
     X(u8bit)       /* 8-bit data type with a dynamic exponent */                                   \
     X(block)       /* 4 or 8 bits in units of each block's largest */                              \
+    X(sdp4bit)     /* drawn, 4 bits in units of blocks, after a transform */                       \
     X(mx)          /* 4 to 8 bits and a shared exponent (OCP) */                                   \
     X(thc)         /* numbers of a shared grid, after a transform; they add */                     \
     X(sketchml)    /* quantiles */                                                                 \

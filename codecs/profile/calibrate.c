@@ -27,7 +27,8 @@ struct measured { /* one tensor, or the head of a long one, under one case */
     struct strait_feedback *memory;
     const float *x; /* what is coded, within this bound */
     struct strait_bound bound;
-    float *difference; /* of a change */
+    float *difference;      /* of a change */
+    const float *reference; /* of a change, for a codec that takes one; else NULL */
 };
 
 static int by_value(const void *a, const void *b)
@@ -59,8 +60,9 @@ static size_t n_rows(const struct measured *m)
 
 static bool can_refer(const struct strait_codec_spec *spec)
 {
-    return spec->ops->flags & STRAIT_CODEC_BOUNDED && !strait_feedback_needed(spec) &&
-           spec->bound.kind != STRAIT_BOUND_POINTWISE && spec->bound.kind != STRAIT_BOUND_RATIO;
+    return (spec->ops->flags & STRAIT_CODEC_BOUNDED || spec->ops->decode_from) &&
+           !strait_feedback_needed(spec) && spec->bound.kind != STRAIT_BOUND_POINTWISE &&
+           spec->bound.kind != STRAIT_BOUND_RATIO;
 }
 
 /* What is coded of a change: the difference from what receivers decoded before, within the bound
@@ -78,6 +80,10 @@ static int prepare_change(struct measured *m, const struct strait_coder *coder, 
         coder->ops->decode(coder->state, m->difference, m->n_elems, m->encoded, m->len_bytes,
                            err) != 0)
         return -1;
+    if (coder->ops->decode_from) {
+        m->reference = m->difference;
+        return 0;
+    }
     for (size_t i = 0; i < m->n_elems; i++)
         m->difference[i] = x[i] - m->difference[i];
     const struct strait_extent whole = strait_extent_of(x, m->n_elems);
@@ -117,7 +123,8 @@ static int measure_once(struct measured *m, const struct strait_calibration_case
     const float *x = m->x;
     const struct strait_coder coder = {c->spec.ops, state};
     const size_t cap = coder.ops->max_bytes(state, m->n_elems);
-    const struct strait_request request = {.bound = m->bound, .key = repeat, .n_rows = n_rows(m)};
+    const struct strait_request request = {
+        .bound = m->bound, .key = repeat, .n_rows = n_rows(m), .reference = m->reference};
     const struct strait_instant begin = strait_instant_now();
     if ((m->memory ? strait_feedback_encode(m->memory, &coder, m->encoded, cap, &m->len_bytes, x,
                                             m->n_elems, request, err)
@@ -126,7 +133,10 @@ static int measure_once(struct measured *m, const struct strait_calibration_case
         return -1;
     m->encode_s[repeat] = strait_instant_cost_s(&begin);
     const struct strait_instant encoded = strait_instant_now();
-    if (coder.ops->decode(state, m->decoded, m->n_elems, m->encoded, m->len_bytes, err) != 0)
+    if ((m->reference ? coder.ops->decode_from(state, m->decoded, m->reference, m->n_elems,
+                                               m->encoded, m->len_bytes, err)
+                      : coder.ops->decode(state, m->decoded, m->n_elems, m->encoded, m->len_bytes,
+                                          err)) != 0)
         return -1;
     m->decode_s[repeat] = strait_instant_cost_s(&encoded);
     return 0;

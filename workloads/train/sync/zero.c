@@ -10,7 +10,19 @@
  * ZeRO++ (Wang et al., 2023) codes both: parameters with "download_codec" where their owner sends
  * them, gradients with "codec"; `sum` direct sends a part once to its owner instead of coding it
  * at every hop, and `again` site keeps a copy of the parameters in every site, so that the second
- * gather stays inside. The owner keeps its part uncoded. */
+ * gather stays inside. The owner keeps its part uncoded.
+ *
+ * SDP4Bit (Jia et al., NeurIPS 2024): parameters as differences from what all have ("reference":
+ * "last" of "download_codec"), gradients by `sum` two_level: first inside a node, uncoded here (8
+ * bits there), then between the ranks that have the same place in their nodes, coded. Four ranks in
+ * nodes of two; part p is rank p's:
+ *
+ *             rank 0              rank 1              rank 2              rank 3
+ *   start     a0 a1 a2 a3         b0 b1 b2 b3         c0 c1 c2 c3         d0 d1 d2 d3
+ *   inside    ab0 ab2 > wire      ab1 ab3             cd0 cd2             cd1 cd3
+ *   between   ab0 + cd0           ab1 + cd1           cd2 + ab2           cd3 + ab3
+ */
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,9 +33,9 @@
 
 enum { GRADIENT = 0, WEIGHTS, INSIDE, TO_LANE, DONE, END = -1 }; /* channels; DONE has N_JOBS */
 enum job { SUM, GATHER, AGAIN, N_JOBS };
-enum { RING, DIRECT };
+enum { RING, DIRECT, TWO_LEVEL };
 enum { BY_ALL, BY_SITE };
-static const char *const sums[] = {"ring", "direct", NULL};
+static const char *const sums[] = {"ring", "direct", "two_level", NULL};
 static const char *const agains[] = {"all", "site", NULL};
 
 struct unit { /* of consecutive layers; own: the part that this rank steps */
@@ -36,7 +48,8 @@ struct zero {
     struct strait_gradients gradients;
     struct strait_group reduce, gather, site;
     const char *down; /* the codec of parameters */
-    bool direct, by_site, coded;
+    int sum;
+    bool by_site, coded;
 };
 
 /* Places are counted so that place i owns part i + 1, as in a ring; a direct sum is owned by its
@@ -59,6 +72,21 @@ static struct strait_group neighbours(struct strait_rank *r)
         if (strait_network_site(network, i) == here)
             ranks[n_here++] = i;
     return strait_group_of(r, ranks, n_here, INSIDE);
+}
+
+/* Ranks of each site, where all have as many, one after another; else 0. */
+static int site_ranks(const struct strait_network *network, int n)
+{
+    int here = 1;
+    while (here < n && strait_network_site(network, here) == strait_network_site(network, 0))
+        here++;
+    for (int i = 0; i < n; i++)
+        if (n % here != 0 ||
+            strait_network_site(network, i) != strait_network_site(network, i / here * here) ||
+            (i % here == 0 && i > 0 &&
+             strait_network_site(network, i) == strait_network_site(network, i - 1)))
+            return 0;
+    return here;
 }
 
 static struct strait_tensor *own_part(struct strait_rank *r, struct strait_tensor *x)
@@ -88,9 +116,9 @@ static struct zero begin(struct strait_rank *r)
                      .gather = strait_world(r, WEIGHTS),
                      .down = strait_n_ranks(r) > 1 ? "down" : "none",
                      .coded = coded,
-                     .direct = (int)strait_param(r, "sum") == DIRECT,
+                     .sum = (int)strait_param(r, "sum"),
                      .by_site = (int)strait_param(r, "again") == BY_SITE};
-    if (!z.direct)
+    if (z.sum == RING)
         z.reduce = strait_world(r, GRADIENT);
     if (z.by_site)
         z.site = neighbours(r);
@@ -115,9 +143,49 @@ static struct zero begin(struct strait_rank *r)
 
 /* --- the lane that communicates ------------------------------------------------------------- */
 
+/* Send x's part of rank `owner`, or add to it what another rank has of it. */
+static void give(struct strait_rank *lane, struct strait_codec *c, struct strait_tensor *x, int to,
+                 int owner)
+{
+    const int n = strait_n_ranks(lane);
+    strait_send(lane, to, GRADIENT, owner,
+                strait_encode(lane, c, NAN, strait_slice(lane, x, (owner + 1) % n, n)));
+}
+
+static void take(struct strait_rank *lane, struct strait_tensor *x, int from, int owner)
+{
+    const int n = strait_n_ranks(lane);
+    struct strait_tensor *part = strait_slice(lane, x, (owner + 1) % n, n),
+                         *theirs = strait_spare(lane, part);
+    struct strait_message m = strait_recv(lane, from, GRADIENT);
+    assert(m.tag == owner);
+    strait_decode(lane, theirs, m.packet);
+    strait_add(lane, part, theirs, 1);
+}
+
+/* Sites of `here` ranks each. Sum order of a part: its owner's site first, from the owner on; then
+ * the next sites'. */
+static void sum_by_two_levels(struct strait_rank *lane, struct strait_tensor *x)
+{
+    const int n = strait_n_ranks(lane), me = strait_me(lane),
+              here = site_ranks(strait_network(lane), n), first = me / here * here;
+    for (int k = 1; k < here; k++)
+        for (int owner = (me + k) % here; owner < n; owner += here)
+            give(lane, strait_codec(lane, "none"), x, first + (me + k) % here, owner);
+    for (int k = 1; k < here; k++)
+        for (int owner = me % here; owner < n; owner += here)
+            take(lane, x, first + (me + here - k) % here, owner);
+    for (int k = here; k < n; k += here)
+        give(lane, strait_codec(lane, "up"), x, (me + k) % n, (me + k) % n);
+    for (int k = here; k < n; k += here)
+        take(lane, x, (me + n - k) % n, me);
+}
+
 static void sum(struct strait_rank *lane, const struct zero *z, struct strait_tensor *x)
 {
-    if (z->direct)
+    if (z->sum == TWO_LEVEL)
+        sum_by_two_levels(lane, x);
+    else if (z->sum == DIRECT)
         strait_reduce_scatter_direct(lane, z->reduce, strait_codec(lane, "up"), x);
     else
         strait_reduce_scatter(lane, z->reduce, strait_codec(lane, "up"), x);
@@ -257,6 +325,10 @@ static bool uses_stream(const struct strait_experiment *e, int src, int dst, int
                                (int)strait_experiment_param(e, "again") == BY_SITE;
     switch (channel) {
     case GRADIENT:
+        if ((int)strait_experiment_param(e, "sum") == TWO_LEVEL) {
+            const int here = site_ranks(e->network, e->n_ranks);
+            return src / here == dst / here || src % here == dst % here;
+        }
         return ring || (int)strait_experiment_param(e, "sum") == DIRECT;
     case WEIGHTS:
         return ring;
@@ -282,8 +354,19 @@ static int check(const struct strait_experiment *e, struct strait_error *err)
         return strait_error_set(err, STRAIT_ERR_INPUT, where,
                                 "expected sgd, adam or adamw, since \"zero\" steps parts of "
                                 "tensors");
-    return strait_all_reduce_check(e, how == DIRECT ? STRAIT_AR_ALL_TO_ALL : STRAIT_AR_RING,
+    snprintf(where, sizeof(where), "%s#/strategy/sum", e->file);
+    if (how == TWO_LEVEL && site_ranks(e->network, e->n_ranks) == 0)
+        return strait_error_set(err, STRAIT_ERR_INPUT, where,
+                                "expected \"ring\" or \"direct\", since sites have different "
+                                "numbers of ranks");
+    return strait_all_reduce_check(e, how == RING ? STRAIT_AR_RING : STRAIT_AR_ALL_TO_ALL,
                                    sums[how], err);
+}
+
+/* Parameters go to all who have the last ones. */
+static bool refers(const struct strait_experiment *e, int direction)
+{
+    return direction == 1 && e->n_ranks > 1;
 }
 
 static const struct strait_param params[] = {
@@ -295,8 +378,10 @@ static const struct strait_param params[] = {
      .max = 1e12, .fallback = 25 * 1048576.0},
     {"prefetch", "stage 3: units gathered ahead of the one that computes", STRAIT_PARAM_INTEGER,
      .min = 0, .max = 1e4, .fallback = 1},
-    {"sum", "gradients by a ring, coded at every hop, or directly to their owners, coded once",
-     STRAIT_PARAM_CHOICE, .min = 0, .max = DIRECT, .fallback = RING, .choices = sums},
+    {"sum",
+     "gradients by a ring, coded at every hop, directly to their owners, coded once, or first "
+     "uncoded inside each site",
+     STRAIT_PARAM_CHOICE, .min = 0, .max = TWO_LEVEL, .fallback = RING, .choices = sums},
     {"again", "stage 3: before backward, parameters from all ranks or kept by each site",
      STRAIT_PARAM_CHOICE, .min = 0, .max = BY_SITE, .fallback = BY_ALL, .choices = agains},
     STRAIT_LAUNCH_PARAM,
@@ -304,13 +389,15 @@ static const struct strait_param params[] = {
 const struct strait_strategy strait_strategy_zero = {
     .name = "zero",
     .summary = "ZeRO-1 to ZeRO-3 (FSDP): state, gradients and parameters kept in parts by ranks",
-    .source = "Rajbhandari et al., SC 2020; Zhao et al., VLDB 2023; ZeRO++: Wang et al., 2023",
+    .source = "Rajbhandari et al., SC 2020; Zhao et al., VLDB 2023; ZeRO++: Wang et al., 2023; "
+              "SDP4Bit: Jia et al., NeurIPS 2024",
     .trains = true,
     .uplink_kind = "grad",
     .downlink_kind = "param",
     .params = params,
     .n_params = sizeof(params) / sizeof(params[0]),
     .check = check,
+    .refers = refers,
     .uses_stream = uses_stream,
     .period = strait_strategy_repeats,
     .rank_main = zero,
