@@ -24,6 +24,7 @@
     X(block)       /* 4 or 8 bits in units of each block's largest */                              \
     X(sdp4bit)     /* drawn, 4 bits in units of blocks, after a transform */                       \
     X(mx)          /* 4 to 8 bits and a shared exponent (OCP) */                                   \
+    X(dynamiq)     /* 2, 4 or 8 bits by each part's norm */                                        \
     X(thc)         /* numbers of a shared grid, after a transform; they add */                     \
     X(sketchml)    /* quantiles */                                                                 \
     X(inceptionn)  /* truncated by magnitude */                                                    \

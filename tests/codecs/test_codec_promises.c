@@ -389,6 +389,7 @@ static const char *const settings[][12] = {
     {"dfloat16", "contexts=none", "contexts=left", "contexts=scale"},
     {"dfloat32", "contexts=none", "contexts=left", "contexts=scale"},
     {"sdp4bit", "bits=2", "bits=8", "block=100", "block=2048", "hadamard=0", "hadamard=10"},
+    {"dynamiq", "budget=2.75", "budget=3", "budget=4", "budget=6", "budget=8.75"},
     {"thc", "bits=1", "bits=8", "granularity=255", "rotation=0", "overflow=0.5"},
     {"cocktailsgd", "bits=2", "bits=8", "sample=1,ratio=1", "bucket=7"},
     {"countsketch", "share=0.5", "rows=1", "ratio=0.1"},

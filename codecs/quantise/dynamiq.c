@@ -1,0 +1,363 @@
+/* dynamiq: quantisation for sums that are coded again at every hop (DynamiQ, Han et al., SIGCOMM
+ * 2026). Super-groups of 256 values get 2, 4 or 8 bits by their squared norms, so that all together
+ * take `budget` bits a value, scales included; inside one, groups of 16 share a scale of 8 bits in
+ * units of the super-group's, and magnitudes are rounded by chance to levels that lie closer near 0
+ * (section 3.3; f below). Every hop fits scales and widths to the partial sum that it codes.
+ *
+ *   u8     codec id
+ *   u8     number of values mod 256
+ *   u16    budget in 1/256 bit
+ *   widths of each super-group, 2 bits: 0, 1, 2 for 2, 4, 8 bits
+ *   of each super-group: bf16 mean, bf16 unit, u8 scale of each group in that unit, codes: a sign
+ *   and the level's number, whole bytes
+ *
+ * Not as published: there all ranks agree on means and norms first, by an all-reduce of 32 bits a
+ * super-group; here each hop takes those of what it codes, and sends the mean and width, 18 bits.
+ * Roundings of different ranks are independent, there they are correlated. */
+#include <float.h>
+#include <stdlib.h>
+#include "codecs/builtin.h"
+#include "codecs/kit/chance.h"
+#include "codecs/kit/checks.h"
+#include "codecs/kit/half.h"
+#include "codecs/kit/pack.h"
+#include "codecs/kit/scratch_pool.h"
+#include "core/bytes.h"
+
+enum { HEAD_BYTES = 4, GROUP = 16, SUPER = 256, GROUPS = SUPER / GROUP, N_WIDTHS = 3 };
+enum { MEAN_AND_UNIT_BYTES = 4, MAX_LEVELS = 128 };
+
+/* The authors' for 2, 4 and 8 bits (cuda_hadamard.cu). */
+static const double epsilons[N_WIDTHS] = {0.23, 0.18, 0.1};
+
+struct dynamiq {
+    struct strait_pool pool;
+    unsigned budget; /* 1/256 bit */
+    float levels[N_WIDTHS][MAX_LEVELS], per_gap[N_WIDTHS][MAX_LEVELS];
+};
+
+struct scratch {
+    struct strait_pooled pooled;
+    size_t cap;
+    float *norms;     /* squared, of each super-group */
+    uint16_t *widths; /* 0, 1, 2 */
+};
+
+static const struct strait_param params[] = {
+    {.name = "budget",
+     .doc = "bits of a value, scales and all included",
+     .min = 2.75,
+     .max = 8.75,
+     .fallback = 5},
+};
+
+static unsigned bits_of(unsigned width)
+{
+    return 2u << width;
+}
+
+static unsigned n_levels(unsigned width)
+{
+    return 1u << (bits_of(width) - 1);
+}
+
+/* f(r) = ((1 + 2 e^2)^r - 1) / ((1 + 2 e^2)^(n - 1) - 1) */
+static void set_levels(struct dynamiq *s, unsigned width)
+{
+    const unsigned n = n_levels(width);
+    const double base = 1 + 2 * epsilons[width] * epsilons[width];
+    double power[MAX_LEVELS] = {1};
+    for (unsigned r = 1; r < n; r++)
+        power[r] = power[r - 1] * base;
+    for (unsigned r = 0; r < n; r++)
+        s->levels[width][r] = (float)((power[r] - 1) / (power[n - 1] - 1));
+    for (unsigned r = 0; r + 1 < n; r++)
+        s->per_gap[width][r] = 1 / (s->levels[width][r + 1] - s->levels[width][r]);
+}
+
+static void init(void *state, const struct strait_codec_ops *ops, const double *values)
+{
+    struct dynamiq *s = state;
+    (void)ops;
+    strait_pool_init(&s->pool);
+    s->budget = (unsigned)(values[0] * 256);
+    for (unsigned w = 0; w < N_WIDTHS; w++)
+        set_levels(s, w);
+}
+
+static void scratch_free(struct scratch *piece)
+{
+    if (piece) {
+        free(piece->norms);
+        free(piece->widths);
+    }
+    free(piece);
+}
+
+static void close_all(void *state)
+{
+    struct dynamiq *s = state;
+    for (struct scratch *piece; (piece = strait_pool_take(&s->pool)) != NULL;)
+        scratch_free(piece);
+    strait_pool_release(&s->pool);
+    free(s);
+}
+
+static struct scratch *take(struct dynamiq *s, size_t n_supers, struct strait_error *err)
+{
+    struct scratch *piece = strait_pool_take(&s->pool);
+    if (piece && piece->cap >= n_supers)
+        return piece;
+    scratch_free(piece);
+    piece = calloc(1, sizeof(*piece));
+    if (piece) {
+        piece->norms = calloc(n_supers + 1, sizeof(float));
+        piece->widths = calloc(n_supers + 1, sizeof(uint16_t));
+        piece->cap = n_supers;
+    }
+    if (piece && piece->norms && piece->widths)
+        return piece;
+    scratch_free(piece);
+    strait_error_set(err, STRAIT_ERR_NOMEM, "dynamiq", "memory ran out");
+    return NULL;
+}
+
+static size_t supers_of(size_t n_elems)
+{
+    return (n_elems + SUPER - 1) / SUPER;
+}
+
+static size_t values_in(size_t super, size_t n_elems)
+{
+    const size_t left = n_elems - super * SUPER;
+    return left < SUPER ? left : SUPER;
+}
+
+static size_t groups_in(size_t n)
+{
+    return (n + GROUP - 1) / GROUP;
+}
+
+static size_t super_bytes(size_t n, unsigned width)
+{
+    return MEAN_AND_UNIT_BYTES + groups_in(n) + strait_packed_bytes(n, bits_of(width));
+}
+
+static size_t max_bytes(const void *state, size_t n_elems)
+{
+    const size_t n_supers = supers_of(n_elems);
+    (void)state;
+    return HEAD_BYTES + strait_packed_bytes(n_supers, 2) +
+           n_supers * (MEAN_AND_UNIT_BYTES + GROUPS + SUPER);
+}
+
+/* --- widths --------------------------------------------------------------------------------- */
+
+/* Of section 3.2: a bit more saves as much at both thresholds if T(4, 8) = 512 / 17 T(2, 4). */
+static unsigned width_of(float norm, float threshold)
+{
+    return (unsigned)(norm > threshold) + (unsigned)(norm > threshold * (512.0f / 17));
+}
+
+static uint64_t bits_at(const struct scratch *piece, size_t n_supers, float threshold)
+{
+    uint64_t bits = 0;
+    for (size_t j = 0; j < n_supers; j++)
+        bits += (uint64_t)SUPER * bits_of(width_of(piece->norms[j], threshold));
+    return bits;
+}
+
+/* The lowest threshold that keeps the budget, found among all floats. */
+static void choose_widths(const struct dynamiq *s, struct scratch *piece, size_t n_supers)
+{
+    const uint64_t scales = 8 * (MEAN_AND_UNIT_BYTES + GROUPS) + 2,
+                   all = (uint64_t)s->budget * n_supers,
+                   most = all > scales * n_supers ? all - scales * n_supers : 0;
+    uint32_t low = 0, high = strait_bits_of(FLT_MAX); /* at high: all have 2 bits */
+    while (low < high) {
+        const uint32_t middle = low + (high - low) / 2;
+        if (bits_at(piece, n_supers, strait_float_of(middle)) <= most)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    for (size_t j = 0; j < n_supers; j++)
+        piece->widths[j] = (uint16_t)width_of(piece->norms[j], strait_float_of(high));
+}
+
+static float squared_norm(const float *x, size_t n)
+{
+    double sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += (double)strait_finite(x[i]) * (double)strait_finite(x[i]);
+    return sum < (double)FLT_MAX ? (float)sum : FLT_MAX;
+}
+
+/* --- a super-group -------------------------------------------------------------------------- */
+
+static float mean_of(const float *x, size_t n)
+{
+    double sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += (double)strait_finite(x[i]);
+    return strait_float_of_bfloat(strait_bfloat_of((float)(sum / (double)n)));
+}
+
+/* BF16 at or above x, which is not negative. */
+static uint16_t bfloat_above(float x)
+{
+    const uint32_t bits = strait_bits_of(x);
+    return (uint16_t)((bits + 0xffff) >> 16);
+}
+
+/* The level at or below v in [0, 1], and from there up by chance. */
+static unsigned level_of(const struct dynamiq *s, unsigned width, float v,
+                         struct strait_chance chance, uint32_t index)
+{
+    const float *levels = s->levels[width];
+    unsigned r = 0;
+    for (unsigned half = n_levels(width) / 2; half > 0; half /= 2)
+        r += levels[r + half] <= v ? half : 0;
+    if (r + 1 == n_levels(width))
+        return r;
+    return r + (unsigned)strait_chance_below(chance, index, (v - levels[r]) * s->per_gap[width][r]);
+}
+
+struct draws {
+    struct strait_chance scales, values;
+};
+
+static unsigned char *put_super(const struct dynamiq *s, unsigned char *out, const float *x,
+                                size_t n, unsigned width, struct draws chance, uint32_t first)
+{
+    const float mean = mean_of(x, n);
+    float v[SUPER], most = 0, of_group[GROUPS] = {0};
+    uint16_t codes[SUPER];
+    for (size_t i = 0; i < n; i++) {
+        v[i] = strait_finite(strait_finite(x[i]) - mean);
+        const float a = fabsf(v[i]);
+        of_group[i / GROUP] = a > of_group[i / GROUP] ? a : of_group[i / GROUP];
+        most = a > most ? a : most;
+    }
+    const uint16_t unit_bits = bfloat_above(most / 255);
+    const float unit = strait_float_of_bfloat(unit_bits);
+    strait_put16(out, (uint16_t)(strait_bits_of(mean) >> 16));
+    strait_put16(out + 2, unit_bits);
+    unsigned char *scales = out + MEAN_AND_UNIT_BYTES, *packed = scales + groups_in(n);
+    for (size_t g = 0; g < groups_in(n); g++) {
+        const float at = unit > 0 ? of_group[g] / unit : 0;
+        const unsigned down = at < 255 ? (unsigned)at : 255;
+        scales[g] =
+            (unsigned char)(down + (down < 255 &&
+                                    strait_chance_below(chance.scales, first / GROUP + (uint32_t)g,
+                                                        at - (float)down)));
+    }
+    for (size_t i = 0; i < n; i++) {
+        const float scale = of_group[i / GROUP], share = scale > 0 ? fabsf(v[i]) / scale : 0;
+        const unsigned r = level_of(s, width, share, chance.values, first + (uint32_t)i);
+        codes[i] = (uint16_t)(r | (v[i] < 0 ? n_levels(width) : 0));
+    }
+    strait_pack(packed, codes, n, bits_of(width));
+    return packed + strait_packed_bytes(n, bits_of(width));
+}
+
+static const unsigned char *get_super(const struct dynamiq *s, float *y, size_t n, unsigned width,
+                                      const unsigned char *in)
+{
+    const float mean = strait_float_of_bfloat((uint16_t)strait_get16(in)),
+                unit = strait_float_of_bfloat((uint16_t)strait_get16(in + 2));
+    const unsigned char *scales = in + MEAN_AND_UNIT_BYTES, *packed = scales + groups_in(n);
+    uint16_t codes[SUPER];
+    strait_unpack(codes, packed, n, bits_of(width));
+    for (size_t i = 0; i < n; i++) {
+        const unsigned r = codes[i] & (n_levels(width) - 1);
+        const float magnitude = s->levels[width][r] * ((float)scales[i / GROUP] * unit);
+        y[i] = (codes[i] >= n_levels(width) ? -magnitude : magnitude) + mean;
+    }
+    return packed + strait_packed_bytes(n, bits_of(width));
+}
+
+/* --- tensors -------------------------------------------------------------------------------- */
+
+static int encode(void *state, unsigned char *out, size_t *len_bytes, const float *x,
+                  size_t n_elems, struct strait_request request, struct strait_error *err)
+{
+    struct dynamiq *s = state;
+    const size_t n_supers = supers_of(n_elems);
+    struct scratch *piece = take(s, n_supers, err);
+    struct strait_sequence keys = strait_sequence_at(request.key);
+    struct draws chance;
+    if (!piece)
+        return -1;
+    chance.scales = strait_chance_at(strait_sequence_next(&keys), 0);
+    chance.values = strait_chance_at(strait_sequence_next(&keys), 0);
+    for (size_t j = 0; j < n_supers; j++)
+        piece->norms[j] = squared_norm(x + j * SUPER, values_in(j, n_elems));
+    choose_widths(s, piece, n_supers);
+    out[0] = (unsigned char)strait_codec_dynamiq.id;
+    out[1] = (unsigned char)(n_elems & 255);
+    strait_put16(out + 2, (uint16_t)s->budget);
+    strait_pack(out + HEAD_BYTES, piece->widths, n_supers, 2);
+    unsigned char *p = out + HEAD_BYTES + strait_packed_bytes(n_supers, 2);
+    for (size_t j = 0; j < n_supers; j++)
+        p = put_super(s, p, x + j * SUPER, values_in(j, n_elems), piece->widths[j], chance,
+                      (uint32_t)(j * SUPER));
+    strait_pool_give(&s->pool, piece);
+    *len_bytes = (size_t)(p - out);
+    return 0;
+}
+
+/* Whether the widths are some, and as many bytes follow as they say. */
+static bool fits(const uint16_t *widths, size_t n_supers, size_t n_elems, size_t len_bytes)
+{
+    size_t bytes = 0;
+    for (size_t j = 0; j < n_supers; j++) {
+        if (widths[j] >= N_WIDTHS)
+            return false;
+        bytes += super_bytes(values_in(j, n_elems), widths[j]);
+    }
+    return bytes == len_bytes;
+}
+
+static int decode(void *state, float *y, size_t n_elems, const unsigned char *in, size_t len_bytes,
+                  struct strait_error *err)
+{
+    struct dynamiq *s = state;
+    const size_t n_supers = supers_of(n_elems),
+                 head_bytes = HEAD_BYTES + strait_packed_bytes(n_supers, 2);
+    if (strait_check_head(&strait_codec_dynamiq, in, len_bytes, HEAD_BYTES, err) != 0 ||
+        strait_check_count(&strait_codec_dynamiq, in[1], n_elems, err) != 0)
+        return -1;
+    struct scratch *piece = take(s, n_supers, err);
+    if (!piece)
+        return -1;
+    bool good = len_bytes >= head_bytes && strait_get16(in + 2) == s->budget;
+    if (good) {
+        strait_unpack(piece->widths, in + HEAD_BYTES, n_supers, 2);
+        good = fits(piece->widths, n_supers, n_elems, len_bytes - head_bytes);
+    }
+    const unsigned char *p = in + head_bytes;
+    for (size_t j = 0; j < n_supers && good; j++)
+        p = get_super(s, y + j * SUPER, values_in(j, n_elems), piece->widths[j], p);
+    strait_pool_give(&s->pool, piece);
+    return good ? 0
+                : strait_error_set(err, STRAIT_ERR_INPUT, "dynamiq",
+                                   "expected a stream of %zu values with this budget", n_elems);
+}
+
+const struct strait_codec_ops strait_codec_dynamiq = {
+    .name = "dynamiq",
+    .family = "quantiser",
+    .source = "DynamiQ (Han et al., SIGCOMM 2026), widths by each hop",
+    .id = 45,
+    .flags = STRAIT_CODEC_STOCHASTIC | STRAIT_CODEC_UNBIASED,
+    .bounds = 1u << STRAIT_BOUND_NONE,
+    .params = params,
+    .n_params = sizeof(params) / sizeof(params[0]),
+    .state_bytes = sizeof(struct dynamiq),
+    .init = init,
+    .close = close_all,
+    .max_bytes = max_bytes,
+    .encode = encode,
+    .decode = decode,
+};
