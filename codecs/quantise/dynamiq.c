@@ -40,6 +40,7 @@ struct scratch {
     struct strait_pooled pooled;
     size_t cap;
     float *norms;     /* squared, of each super-group */
+    float *means;     /* of each, BF16 */
     uint16_t *widths; /* 0, 1, 2 */
 };
 
@@ -89,6 +90,7 @@ static void scratch_free(struct scratch *piece)
 {
     if (piece) {
         free(piece->norms);
+        free(piece->means);
         free(piece->widths);
     }
     free(piece);
@@ -112,10 +114,11 @@ static struct scratch *take(struct dynamiq *s, size_t n_supers, struct strait_er
     piece = calloc(1, sizeof(*piece));
     if (piece) {
         piece->norms = calloc(n_supers + 1, sizeof(float));
+        piece->means = calloc(n_supers + 1, sizeof(float));
         piece->widths = calloc(n_supers + 1, sizeof(uint16_t));
         piece->cap = n_supers;
     }
-    if (piece && piece->norms && piece->widths)
+    if (piece && piece->norms && piece->means && piece->widths)
         return piece;
     scratch_free(piece);
     strait_error_set(err, STRAIT_ERR_NOMEM, "dynamiq", "memory ran out");
@@ -185,23 +188,29 @@ static void choose_widths(const struct dynamiq *s, struct scratch *piece, size_t
         piece->widths[j] = (uint16_t)width_of(piece->norms[j], strait_float_of(high));
 }
 
-static float squared_norm(const float *x, size_t n)
+/* Sums of n values and of their squares, in eight parts each, so that they vectorise. */
+STRAIT_CLONED
+static void add_up(double *sum, double *squares, const float *x, size_t n)
 {
-    double sum = 0;
-    for (size_t i = 0; i < n; i++)
-        sum += (double)strait_finite(x[i]) * (double)strait_finite(x[i]);
-    return sum < (double)FLT_MAX ? (float)sum : FLT_MAX;
+    double parts[8] = {0}, of_squares[8] = {0};
+    float rest[8] = {0};
+    for (size_t i = 0; i + 8 <= n; i += 8)
+        for (size_t k = 0; k < 8; k++) {
+            const double v = (double)strait_finite(x[i + k]);
+            parts[k] += v;
+            of_squares[k] += v * v;
+        }
+    for (size_t i = n / 8 * 8; i < n; i++)
+        rest[i % 8] = strait_finite(x[i]);
+    *sum = *squares = 0;
+    for (size_t k = 0; k < 8; k++) {
+        const double v = (double)rest[k];
+        *sum += parts[k] + v;
+        *squares += of_squares[k] + v * v;
+    }
 }
 
 /* --- a super-group -------------------------------------------------------------------------- */
-
-static float mean_of(const float *x, size_t n)
-{
-    double sum = 0;
-    for (size_t i = 0; i < n; i++)
-        sum += (double)strait_finite(x[i]);
-    return strait_float_of_bfloat(strait_bfloat_of((float)(sum / (double)n)));
-}
 
 /* BF16 at or above x, which is not negative. */
 static uint16_t bfloat_above(float x)
@@ -210,17 +219,38 @@ static uint16_t bfloat_above(float x)
     return (uint16_t)((bits + 0xffff) >> 16);
 }
 
-/* The level at or below v in [0, 1], and from there up by chance. */
-static unsigned level_of(const struct dynamiq *s, unsigned width, float v,
-                         struct strait_chance chance, uint32_t index)
+/* Codes of v[n], which are divided by their groups' scales: the level at or below, and from there up
+ * by chance. */
+STRAIT_CLONED
+static void draw(uint16_t *codes, const float *v, const float *share, size_t n, const float *levels,
+                 const float *per_gap, uint32_t n_levels, struct strait_chance chance,
+                 uint32_t first)
 {
-    const float *levels = s->levels[width];
-    unsigned r = 0;
-    for (unsigned half = n_levels(width) / 2; half > 0; half /= 2)
-        r += levels[r + half] <= v ? half : 0;
-    if (r + 1 == n_levels(width))
-        return r;
-    return r + (unsigned)strait_chance_below(chance, index, (v - levels[r]) * s->per_gap[width][r]);
+    uint32_t r[SUPER] = {0};
+    for (uint32_t half = n_levels / 2; half > 0; half /= 2)
+        for (size_t i = 0; i < n; i++)
+            r[i] += levels[r[i] + half] <= share[i] ? half : 0;
+    for (size_t i = 0; i < n; i++) { /* per_gap is 0 at the last */
+        const float up = (share[i] - levels[r[i]]) * per_gap[r[i]];
+        const uint32_t level =
+            r[i] + (uint32_t)strait_chance_below(chance, first + (uint32_t)i, up);
+        codes[i] = (uint16_t)(level | (v[i] < 0 ? n_levels : 0));
+    }
+}
+
+/* Differences from the mean, and the largest magnitude of each group. Returns: the largest */
+STRAIT_CLONED
+static float centre(float *v, float *of_group, const float *x, size_t n, float mean)
+{
+    float most = 0;
+    for (size_t i = 0; i < n; i++)
+        v[i] = strait_finite(strait_finite(x[i]) - mean);
+    for (size_t g = 0; g < groups_in(n); g++) {
+        const size_t left = n - g * GROUP;
+        of_group[g] = strait_largest(v + g * GROUP, left < GROUP ? left : GROUP);
+        most = of_group[g] > most ? of_group[g] : most;
+    }
+    return most;
 }
 
 struct draws {
@@ -228,35 +258,29 @@ struct draws {
 };
 
 static unsigned char *put_super(const struct dynamiq *s, unsigned char *out, const float *x,
-                                size_t n, unsigned width, struct draws chance, uint32_t first)
+                                size_t n, float mean, unsigned width, struct draws chance,
+                                uint32_t first)
 {
-    const float mean = mean_of(x, n);
-    float v[SUPER], most = 0, of_group[GROUPS] = {0};
+    float v[SUPER], share[SUPER], of_group[GROUPS];
     uint16_t codes[SUPER];
-    for (size_t i = 0; i < n; i++) {
-        v[i] = strait_finite(strait_finite(x[i]) - mean);
-        const float a = fabsf(v[i]);
-        of_group[i / GROUP] = a > of_group[i / GROUP] ? a : of_group[i / GROUP];
-        most = a > most ? a : most;
-    }
-    const uint16_t unit_bits = bfloat_above(most / 255);
+    const uint16_t unit_bits = bfloat_above(centre(v, of_group, x, n, mean) / 255);
     const float unit = strait_float_of_bfloat(unit_bits);
     strait_put16(out, (uint16_t)(strait_bits_of(mean) >> 16));
     strait_put16(out + 2, unit_bits);
     unsigned char *scales = out + MEAN_AND_UNIT_BYTES, *packed = scales + groups_in(n);
     for (size_t g = 0; g < groups_in(n); g++) {
-        const float at = unit > 0 ? of_group[g] / unit : 0;
+        const float at = unit > 0 ? of_group[g] / unit : 0,
+                    per_scale = of_group[g] > 0 ? of_group[g] : 1;
         const unsigned down = at < 255 ? (unsigned)at : 255;
-        scales[g] =
-            (unsigned char)(down + (down < 255 &&
-                                    strait_chance_below(chance.scales, first / GROUP + (uint32_t)g,
-                                                        at - (float)down)));
+        const uint32_t index = first / GROUP + (uint32_t)g;
+        scales[g] = (unsigned char)down;
+        if (down < 255 && strait_chance_below(chance.scales, index, at - (float)down))
+            scales[g]++;
+        for (size_t i = g * GROUP; i < n && i < (g + 1) * GROUP; i++)
+            share[i] = fabsf(v[i]) / per_scale;
     }
-    for (size_t i = 0; i < n; i++) {
-        const float scale = of_group[i / GROUP], share = scale > 0 ? fabsf(v[i]) / scale : 0;
-        const unsigned r = level_of(s, width, share, chance.values, first + (uint32_t)i);
-        codes[i] = (uint16_t)(r | (v[i] < 0 ? n_levels(width) : 0));
-    }
+    draw(codes, v, share, n, s->levels[width], s->per_gap[width], n_levels(width), chance.values,
+         first);
     strait_pack(packed, codes, n, bits_of(width));
     return packed + strait_packed_bytes(n, bits_of(width));
 }
@@ -291,8 +315,13 @@ static int encode(void *state, unsigned char *out, size_t *len_bytes, const floa
         return -1;
     chance.scales = strait_chance_at(strait_sequence_next(&keys), 0);
     chance.values = strait_chance_at(strait_sequence_next(&keys), 0);
-    for (size_t j = 0; j < n_supers; j++)
-        piece->norms[j] = squared_norm(x + j * SUPER, values_in(j, n_elems));
+    for (size_t j = 0; j < n_supers; j++) {
+        double sum, squares;
+        const size_t n = values_in(j, n_elems);
+        add_up(&sum, &squares, x + j * SUPER, n);
+        piece->norms[j] = squares < (double)FLT_MAX ? (float)squares : FLT_MAX;
+        piece->means[j] = strait_float_of_bfloat(strait_bfloat_of((float)(sum / (double)n)));
+    }
     choose_widths(s, piece, n_supers);
     out[0] = (unsigned char)strait_codec_dynamiq.id;
     out[1] = (unsigned char)(n_elems & 255);
@@ -300,8 +329,8 @@ static int encode(void *state, unsigned char *out, size_t *len_bytes, const floa
     strait_pack(out + HEAD_BYTES, piece->widths, n_supers, 2);
     unsigned char *p = out + HEAD_BYTES + strait_packed_bytes(n_supers, 2);
     for (size_t j = 0; j < n_supers; j++)
-        p = put_super(s, p, x + j * SUPER, values_in(j, n_elems), piece->widths[j], chance,
-                      (uint32_t)(j * SUPER));
+        p = put_super(s, p, x + j * SUPER, values_in(j, n_elems), piece->means[j], piece->widths[j],
+                      chance, (uint32_t)(j * SUPER));
     strait_pool_give(&s->pool, piece);
     *len_bytes = (size_t)(p - out);
     return 0;
