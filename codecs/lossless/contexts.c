@@ -5,11 +5,27 @@
 #include "contexts.h"
 #include "codecs/kit/stable_math.h"
 
+/* Rows of contexts that are new are set to 0. */
+static void mark(struct strait_context_counts *counts, const uint8_t *context, size_t n)
+{
+    bool seen[STRAIT_CONTEXTS] = {false};
+    for (size_t i = 0; i < n; i++)
+        seen[context[i]] = true;
+    for (unsigned c = 0; c < STRAIT_CONTEXTS; c++)
+        if (seen[c] && !counts->occurs[c]) {
+            memset(counts->n[c], 0, sizeof(counts->n[c]));
+            counts->occurs[c] = true;
+        }
+}
+
 void strait_contexts_count(struct strait_context_counts *counts, const uint8_t *symbols,
                            const uint8_t *context, size_t n, size_t n_all)
 {
     const unsigned n_lanes = strait_context_lanes(n_all);
     const size_t most = (size_t)n_lanes * STRAIT_CONTEXT_TILE;
+    const uint8_t none = 0;
+    mark(counts, context ? context : symbols, n);
+    mark(counts, &none, n > 0 && !context);
     for (size_t i = 0; i < n && context; i++)
         counts->n[context[i]][symbols[i]]++;
     for (size_t i = 0; i < n && !context; i += most) {
@@ -28,14 +44,21 @@ struct run { /* of contexts that share a table */
     double bits, joined; /* and together with the next run */
 };
 
-static double n_log_n(uint32_t n)
+static double n_log_n(uint32_t n, const double *logs)
 {
-    return n > 1 ? n * strait_stable_log2(n) : 0;
+    return n < STRAIT_CONTEXT_LOGS ? logs[n] : n * strait_stable_log2(n);
+}
+
+void strait_contexts_logs(double *logs)
+{
+    logs[0] = 0;
+    for (uint32_t n = 1; n < STRAIT_CONTEXT_LOGS; n++)
+        logs[n] = n * strait_stable_log2(n);
 }
 
 /* Bits of the symbols of these counts (b: added, NULL: none), and of their table: its ends, and
  * about 5 bits a difference of frequencies. */
-static double bits_of(const uint32_t *a, const uint32_t *b)
+static double bits_of(const uint32_t *a, const uint32_t *b, const double *logs)
 {
     uint32_t total = 0;
     unsigned low = 256, high = 0;
@@ -47,19 +70,19 @@ static double bits_of(const uint32_t *a, const uint32_t *b)
         low = low < i ? low : i;
         high = i;
         total += n;
-        of_symbols += n_log_n(n);
+        of_symbols += n_log_n(n, logs);
     }
-    return total == 0 ? 0 : n_log_n(total) - of_symbols + 40 + 5 * (high - low);
+    return total == 0 ? 0 : n_log_n(total, logs) - of_symbols + 40 + 5 * (high - low);
 }
 
-static void join(struct run *runs, unsigned n_runs, unsigned at)
+static void join(struct run *runs, unsigned n_runs, unsigned at, const double *logs)
 {
     for (unsigned i = 0; i < 256; i++)
         runs[at].n[i] += runs[at + 1].n[i];
     runs[at].bits = runs[at].joined;
     memmove(runs + at + 1, runs + at + 2, (n_runs - at - 2) * sizeof(*runs));
     for (unsigned i = at > 0 ? at - 1 : 0; i <= at && i + 2 < n_runs; i++)
-        runs[i].joined = bits_of(runs[i].n, runs[i + 1].n);
+        runs[i].joined = bits_of(runs[i].n, runs[i + 1].n, logs);
 }
 
 /* Where joining two neighbours costs least. */
@@ -88,23 +111,23 @@ static void to_freqs(struct sz_freqs *freqs, uint32_t *n)
 }
 
 double strait_contexts_join(struct strait_context_tables *tables,
-                            struct strait_context_counts *counts)
+                            struct strait_context_counts *counts, const double *logs)
 {
     struct run runs[STRAIT_CONTEXTS];
     unsigned n_runs = 0;
     double bits = 0, costs = 0;
     for (unsigned c = 0; c < STRAIT_CONTEXTS; c++) {
-        const double alone = bits_of(counts->n[c], NULL);
+        const double alone = counts->occurs[c] ? bits_of(counts->n[c], NULL, logs) : 0;
         if (alone > 0)
             runs[n_runs++] = (struct run){.first = c, .n = counts->n[c], .bits = alone};
     }
     for (unsigned i = 0; i + 1 < n_runs; i++)
-        runs[i].joined = bits_of(runs[i].n, runs[i + 1].n);
+        runs[i].joined = bits_of(runs[i].n, runs[i + 1].n, logs);
     while (n_runs > 1) {
         const unsigned at = cheapest(runs, n_runs, &costs);
         if (costs >= 0 && n_runs <= STRAIT_CONTEXT_TABLES)
             break;
-        join(runs, n_runs--, at);
+        join(runs, n_runs--, at, logs);
     }
     memset(tables, 0, sizeof(*tables));
     tables->n_tables = n_runs;

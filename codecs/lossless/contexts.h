@@ -11,9 +11,14 @@ enum {
     STRAIT_CONTEXT_SIDE_BYTES = STRAIT_CONTEXT_TABLES * 600 + 64
 };
 
+enum { STRAIT_CONTEXT_LOGS = 4096 };
 struct strait_context_counts {
-    uint32_t n[STRAIT_CONTEXTS][256];
+    uint32_t n[STRAIT_CONTEXTS][256]; /* valid where the context occurs */
+    bool occurs[STRAIT_CONTEXTS];
 };
+
+/** Fill n log2 n for n up to STRAIT_CONTEXT_LOGS - 1. */
+void strait_contexts_logs(double *logs);
 
 struct strait_context_tables {
     unsigned n_tables;
@@ -35,7 +40,7 @@ void strait_contexts_count(struct strait_context_counts *counts, const uint8_t *
 /** Join runs of contexts while data and tables together get shorter, to 16 tables at most; joins the
  *  counts too. Returns: about how many bits both take; 0 if there is no symbol */
 double strait_contexts_join(struct strait_context_tables *tables,
-                            struct strait_context_counts *counts);
+                            struct strait_context_counts *counts, const double *logs);
 void strait_contexts_write(struct strait_writer *w, const struct strait_context_tables *tables);
 /** False when malformed. */
 bool strait_contexts_read(struct strait_reader *r, struct strait_context_tables *tables);

@@ -38,6 +38,7 @@ struct scratch {
     struct strait_pooled pooled;
     size_t cap;
     struct strait_context_counts counts;
+    double logs[STRAIT_CONTEXT_LOGS];
     struct strait_context_tables tables;
     struct strait_context_coder coder;
     uint8_t *symbols, *context, *classes;
@@ -102,6 +103,7 @@ static struct scratch *take(struct dfloat *s, size_t n, struct strait_error *err
         piece->context = piece->symbols + n;
         piece->classes = piece->context + n;
         piece->cap = n;
+        strait_contexts_logs(piece->logs);
         return piece;
     }
     scratch_free(piece);
@@ -164,21 +166,21 @@ static double price(struct scratch *piece, enum how how, size_t n)
 {
     const uint8_t *context = context_of(piece, how, n);
     const size_t n_samples = n > SAMPLES * SAMPLE ? SAMPLES : 1, each = n_samples > 1 ? SAMPLE : n;
-    memset(&piece->counts, 0, sizeof(piece->counts));
+    memset(piece->counts.occurs, 0, sizeof(piece->counts.occurs));
     for (size_t i = 0; i < n_samples; i++) {
         const size_t at = n / n_samples * i / SAMPLE * SAMPLE;
         strait_contexts_count(&piece->counts, piece->symbols + at, context ? context + at : NULL,
                               each, n);
     }
-    return strait_contexts_join(&piece->tables, &piece->counts) * (double)n /
+    return strait_contexts_join(&piece->tables, &piece->counts, piece->logs) * (double)n /
            (double)(n_samples * each);
 }
 
 static double price_of_classes(struct scratch *piece, size_t n)
 {
-    memset(&piece->counts, 0, sizeof(piece->counts));
+    memset(piece->counts.occurs, 0, sizeof(piece->counts.occurs));
     strait_contexts_count(&piece->counts, piece->classes, NULL, n, n);
-    return strait_contexts_join(&piece->tables, &piece->counts) + 8.0 * 16;
+    return strait_contexts_join(&piece->tables, &piece->counts, piece->logs) + 8.0 * 16;
 }
 
 /* The contexts that are shortest, of those that the settings and the shape allow. */
@@ -272,9 +274,9 @@ static int dfloat_encode(void *state, unsigned char *out, size_t *len_bytes, con
         scale_contexts(piece, request.n_rows, n / request.n_rows);
     }
     const uint8_t *context = context_of(piece, how, n);
-    memset(&piece->counts, 0, sizeof(piece->counts));
+    memset(piece->counts.occurs, 0, sizeof(piece->counts.occurs));
     strait_contexts_count(&piece->counts, piece->symbols, context, n, n);
-    strait_contexts_join(&piece->tables, &piece->counts);
+    strait_contexts_join(&piece->tables, &piece->counts, piece->logs);
     strait_contexts_write(&w, &piece->tables);
     strait_write_varint(&w, from ? dfloat_way_bytes(piece->symbols, n)
                                  : dfloat_raw_bytes(piece->symbols, n, form));
