@@ -1,5 +1,5 @@
-/* Bytes coded under several tables: a symbol's context, which both sides know before it, says which.
- * Contexts are numbered so that neighbours are alike; runs of them share a table. */
+/* Bytes coded under several tables: a symbol's context, which both sides know before it, says
+ * which. Contexts are numbered so that neighbours are alike; runs of them share a table. */
 #pragma once
 #include <stdbool.h>
 #include "codecs/sz/sz_parts.h"
@@ -37,8 +37,8 @@ struct strait_context_coder {
  *  multiple of 2048 and are as many, or the last */
 void strait_contexts_count(struct strait_context_counts *counts, const uint8_t *symbols,
                            const uint8_t *context, size_t n, size_t n_all);
-/** Join runs of contexts while data and tables together get shorter, to 16 tables at most; joins the
- *  counts too. Returns: about how many bits both take; 0 if there is no symbol */
+/** Join runs of contexts while data and tables together get shorter, to 16 tables at most; joins
+ *  the counts too. Returns: about how many bits both take; 0 if there is no symbol */
 double strait_contexts_join(struct strait_context_tables *tables,
                             struct strait_context_counts *counts, const double *logs);
 void strait_contexts_write(struct strait_writer *w, const struct strait_context_tables *tables);

@@ -11,8 +11,8 @@
  *   how 0: the values, 2 or 4 bytes each; else
  *   how 3: u32 rows, classes of rows and columns: tables, u32 bytes of words, states, words
  *   tables (contexts.h) of the exponents; how 4: of what the differences are coded as
- *   raw   its length (varint); sign and 7 bits of each mantissa, then u16 lower halves; how 4: lower
- *         bits of the differences
+ *   raw   its length (varint); sign and 7 bits of each mantissa, then u16 lower halves; how 4:
+ *         lower bits of the differences
  *   states, words
  *
  * A table belongs to contexts: 1 none, 2 the exponent before, 3 the scale of row and column (the
@@ -21,30 +21,9 @@
  * coded: to and fro as 0, -1, 1, ... up to 63 as it is, above as its length and next two bits, the
  * others raw. DFloat11 itself has no contexts, and codes by Huffman. */
 #include <stdlib.h>
-#include "codecs/builtin.h"
-#include "contexts.h"
-#include "dfloat_values.h"
+#include "dfloat_contexts.h"
 
-enum { HEAD_BYTES = 4, SAMPLES = 16, SAMPLE = 4096, DEEPEST = 31 };
-enum how { PLAIN, NONE, LEFT, SCALE, REFERENCE, HALVES = 8, ZEROS = 16, ALL = 31 };
-
-struct dfloat {
-    struct strait_pool pool;
-    const struct strait_codec_ops *ops;
-    enum how contexts; /* PLAIN: whichever is shortest */
-};
-
-struct scratch {
-    struct strait_pooled pooled;
-    size_t cap;
-    struct strait_context_counts counts;
-    double logs[STRAIT_CONTEXT_LOGS];
-    struct strait_context_tables tables;
-    struct strait_context_coder coder;
-    uint8_t *symbols, *context, *classes;
-    uint32_t *sums; /* of columns */
-    uint16_t *words;
-};
+enum { HEAD_BYTES = 4 };
 
 static const char *const context_names[] = {"auto", "none", "left", "scale", NULL};
 static const struct strait_param params[] = {
@@ -64,11 +43,11 @@ static void init(void *state, const struct strait_codec_ops *ops, const double *
 {
     struct dfloat *s = state;
     s->ops = ops;
-    s->contexts = (enum how)values[0];
+    s->contexts = (enum dfloat_how)values[0];
     strait_pool_init(&s->pool);
 }
 
-static void scratch_free(struct scratch *piece)
+static void scratch_free(struct dfloat_scratch *piece)
 {
     if (piece) {
         free(piece->symbols);
@@ -81,15 +60,15 @@ static void scratch_free(struct scratch *piece)
 static void dfloat_close(void *state)
 {
     struct dfloat *s = state;
-    for (struct scratch *piece; (piece = strait_pool_take(&s->pool)) != NULL;)
+    for (struct dfloat_scratch *piece; (piece = strait_pool_take(&s->pool)) != NULL;)
         scratch_free(piece);
     strait_pool_release(&s->pool);
     free(s);
 }
 
-static struct scratch *take(struct dfloat *s, size_t n, struct strait_error *err)
+static struct dfloat_scratch *take(struct dfloat *s, size_t n, struct strait_error *err)
 {
-    struct scratch *piece = strait_pool_take(&s->pool);
+    struct dfloat_scratch *piece = strait_pool_take(&s->pool);
     if (piece && piece->cap >= n)
         return piece;
     scratch_free(piece);
@@ -116,94 +95,6 @@ static size_t max_bytes(const void *state, size_t n_elems)
     return HEAD_BYTES + (is_32(state) ? 4 : 2) * n_elems;
 }
 
-/* --- contexts ------------------------------------------------------------------------------- */
-
-static unsigned mean_class(uint64_t sum, size_t n)
-{
-    return (unsigned)((4 * sum + n) / (2 * n)); /* of exponents 0 to 31 */
-}
-
-/* Twice the mean exponents of rows and columns, those far below the largest raised. */
-static void classify(struct scratch *piece, size_t n_rows, size_t n_columns, bool zeros)
-{
-    unsigned top = 0;
-    const unsigned past = zeros ? DFLOAT_ZERO : 256; /* stands for 0 */
-    for (size_t i = 0; i < n_rows * n_columns; i++)
-        top = top < piece->symbols[i] && piece->symbols[i] != past ? piece->symbols[i] : top;
-    const unsigned least = top > DEEPEST ? top - DEEPEST : 0;
-    memset(piece->sums, 0, n_columns * sizeof(uint32_t));
-    for (size_t r = 0; r < n_rows; r++) {
-        const uint8_t *row = piece->symbols + r * n_columns;
-        uint64_t sum = 0;
-        for (size_t c = 0; c < n_columns; c++) {
-            const unsigned e = row[c] > least && row[c] != past ? row[c] - least : 0;
-            piece->sums[c] += e;
-            sum += e;
-        }
-        piece->classes[r] = (uint8_t)mean_class(sum, n_columns);
-    }
-    for (size_t c = 0; c < n_columns; c++)
-        piece->classes[n_rows + c] = (uint8_t)mean_class(piece->sums[c], n_rows);
-}
-
-static void scale_contexts(struct scratch *piece, size_t n_rows, size_t n_columns)
-{
-    const uint8_t *of_column = piece->classes + n_rows;
-    for (size_t r = 0; r < n_rows; r++)
-        for (size_t c = 0; c < n_columns; c++)
-            piece->context[r * n_columns + c] = (uint8_t)(piece->classes[r] + of_column[c]);
-}
-
-static const uint8_t *context_of(struct scratch *piece, enum how how, size_t n)
-{
-    if (how == NONE)
-        memset(piece->context, 0, n);
-    return how == LEFT ? NULL : piece->context;
-}
-
-/* Bits that contexts would take, from a sample of a large tensor. */
-static double price(struct scratch *piece, enum how how, size_t n)
-{
-    const uint8_t *context = context_of(piece, how, n);
-    const size_t n_samples = n > SAMPLES * SAMPLE ? SAMPLES : 1, each = n_samples > 1 ? SAMPLE : n;
-    memset(piece->counts.occurs, 0, sizeof(piece->counts.occurs));
-    for (size_t i = 0; i < n_samples; i++) {
-        const size_t at = n / n_samples * i / SAMPLE * SAMPLE;
-        strait_contexts_count(&piece->counts, piece->symbols + at, context ? context + at : NULL,
-                              each, n);
-    }
-    return strait_contexts_join(&piece->tables, &piece->counts, piece->logs) * (double)n /
-           (double)(n_samples * each);
-}
-
-static double price_of_classes(struct scratch *piece, size_t n)
-{
-    memset(piece->counts.occurs, 0, sizeof(piece->counts.occurs));
-    strait_contexts_count(&piece->counts, piece->classes, NULL, n, n);
-    return strait_contexts_join(&piece->tables, &piece->counts, piece->logs) + 8.0 * 16;
-}
-
-/* The contexts that are shortest, of those that the settings and the shape allow. */
-static enum how choose(const struct dfloat *s, struct scratch *piece, size_t n, size_t n_rows,
-                       bool zeros)
-{
-    const bool is_matrix = n_rows > 1 && n % n_rows == 0 && n / n_rows > 1;
-    const bool may_scale = is_matrix && (s->contexts == PLAIN || s->contexts == SCALE);
-    if (may_scale)
-        classify(piece, n_rows, n / n_rows, zeros);
-    if (s->contexts != PLAIN)
-        return s->contexts == SCALE && !is_matrix ? NONE : s->contexts;
-    const double none = price(piece, NONE, n), left = price(piece, LEFT, n);
-    enum how best = left < none ? LEFT : NONE;
-    if (may_scale) {
-        scale_contexts(piece, n_rows, n / n_rows);
-        if (price(piece, SCALE, n) + price_of_classes(piece, n_rows + n / n_rows) <
-            (left < none ? left : none))
-            best = SCALE;
-    }
-    return best;
-}
-
 static void exponents_of(uint8_t *context, const float *x, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -212,7 +103,7 @@ static void exponents_of(uint8_t *context, const float *x, size_t n)
 
 /* --- encode --------------------------------------------------------------------------------- */
 
-static void put_coded(struct strait_writer *w, struct scratch *piece, const uint8_t *symbols,
+static void put_coded(struct strait_writer *w, struct dfloat_scratch *piece, const uint8_t *symbols,
                       const uint8_t *context, size_t n, size_t *len_bytes)
 {
     uint16_t *end = piece->words + n + 16;
@@ -228,10 +119,11 @@ static void put_coded(struct strait_writer *w, struct scratch *piece, const uint
         strait_put16(w->p, *p);
 }
 
-static void put_classes(struct strait_writer *w, struct scratch *piece, size_t n_rows, size_t n)
+static void put_classes(struct strait_writer *w, struct dfloat_scratch *piece, size_t n_rows,
+                        size_t n)
 {
     size_t len_bytes;
-    price_of_classes(piece, n);
+    dfloat_price_of_classes(piece, n);
     strait_write_u32(w, (uint32_t)n_rows);
     strait_contexts_write(w, &piece->tables);
     unsigned char *length = w->p;
@@ -256,8 +148,8 @@ static int dfloat_encode(void *state, unsigned char *out, size_t *len_bytes, con
     struct dfloat *s = state;
     const float *from = request.reference;
     struct strait_writer w = {.p = out + HEAD_BYTES, .end = out + max_bytes(s, n)};
-    struct scratch *piece = take(s, n + 1, err);
-    enum how how = REFERENCE;
+    struct dfloat_scratch *piece = take(s, n + 1, err);
+    enum dfloat_how how = DFLOAT_REFERENCE;
     size_t words_bytes;
     if (!piece)
         return -1;
@@ -267,13 +159,13 @@ static int dfloat_encode(void *state, unsigned char *out, size_t *len_bytes, con
         dfloat_ways(piece->symbols, x, from, n, form);
         exponents_of(piece->context, from, n);
     } else if (n > 0) {
-        how = choose(s, piece, n, request.n_rows, form.zeros);
+        how = dfloat_choose(s, piece, n, request.n_rows, form.zeros);
     }
-    if (how == SCALE) {
+    if (how == DFLOAT_SCALE) {
         put_classes(&w, piece, request.n_rows, request.n_rows + n / request.n_rows);
-        scale_contexts(piece, request.n_rows, n / request.n_rows);
+        dfloat_scale_contexts(piece, request.n_rows, n / request.n_rows);
     }
-    const uint8_t *context = context_of(piece, how, n);
+    const uint8_t *context = dfloat_context_of(piece, how, n);
     memset(piece->counts.occurs, 0, sizeof(piece->counts.occurs));
     strait_contexts_count(&piece->counts, piece->symbols, context, n, n);
     strait_contexts_join(&piece->tables, &piece->counts, piece->logs);
@@ -292,8 +184,9 @@ static int dfloat_encode(void *state, unsigned char *out, size_t *len_bytes, con
         w.p = out + max_bytes(s, n);
     }
     out[0] = (unsigned char)s->ops->id;
-    out[1] = (unsigned char)(plain ? PLAIN
-                                   : how | (form.halves ? HALVES : 0) | (form.zeros ? ZEROS : 0));
+    out[1] = (unsigned char)(plain ? DFLOAT_PLAIN
+                                   : how | (form.halves ? DFLOAT_HALVES : 0) |
+                                         (form.zeros ? DFLOAT_ZEROS : 0));
     out[2] = (unsigned char)(n & 255);
     out[3] = 0;
     *len_bytes = (size_t)(w.p - out);
@@ -303,7 +196,7 @@ static int dfloat_encode(void *state, unsigned char *out, size_t *len_bytes, con
 /* --- decode --------------------------------------------------------------------------------- */
 
 /* Symbols from their states and len_bytes of words. False: they are not of n symbols. */
-static bool get_coded(struct strait_reader *r, struct scratch *piece, uint8_t *symbols,
+static bool get_coded(struct strait_reader *r, struct dfloat_scratch *piece, uint8_t *symbols,
                       const uint8_t *context, size_t n, size_t len_bytes)
 {
     const unsigned n_lanes = strait_context_lanes(n);
@@ -325,7 +218,7 @@ static bool get_coded(struct strait_reader *r, struct scratch *piece, uint8_t *s
 }
 
 /* The contexts of rows and columns. */
-static bool get_classes(struct strait_reader *r, struct scratch *piece, size_t n)
+static bool get_classes(struct strait_reader *r, struct dfloat_scratch *piece, size_t n)
 {
     const size_t n_rows = strait_read_u32(r);
     if (n_rows < 2 || n % n_rows != 0 || n / n_rows < 2)
@@ -336,19 +229,19 @@ static bool get_classes(struct strait_reader *r, struct scratch *piece, size_t n
     const size_t len_bytes = strait_read_u32(r);
     if (!get_coded(r, piece, piece->classes, NULL, n_rows + n_columns, len_bytes))
         return false;
-    scale_contexts(piece, n_rows, n_columns);
+    dfloat_scale_contexts(piece, n_rows, n_columns);
     return true;
 }
 
 /* What follows the tables. False: not of n values. */
-static bool get_values(struct strait_reader *r, struct scratch *piece, float *y, const float *from,
-                       size_t n, enum how how, struct dfloat_form form)
+static bool get_values(struct strait_reader *r, struct dfloat_scratch *piece, float *y,
+                       const float *from, size_t n, enum dfloat_how how, struct dfloat_form form)
 {
     const size_t states_bytes = 4 * strait_context_lanes(n),
                  raw_bytes = (size_t)strait_read_varint(r);
     struct strait_reader raw = *r;
     if (!strait_read_bytes(r, raw_bytes) || (size_t)(r->end - r->p) < states_bytes ||
-        !get_coded(r, piece, piece->symbols, context_of(piece, how, n), n,
+        !get_coded(r, piece, piece->symbols, dfloat_context_of(piece, how, n), n,
                    (size_t)(r->end - r->p) - states_bytes))
         return false;
     if (raw_bytes !=
@@ -370,12 +263,12 @@ static bool get_plain(float *y, size_t n, const unsigned char *in, size_t len_by
     return true;
 }
 
-static bool get_all(struct strait_reader *r, struct scratch *piece, float *y, const float *from,
-                    size_t n, unsigned how)
+static bool get_all(struct strait_reader *r, struct dfloat_scratch *piece, float *y,
+                    const float *from, size_t n, unsigned how)
 {
-    const struct dfloat_form form = {.halves = how & HALVES, .zeros = how & ZEROS};
-    const enum how by = (enum how)(how & (HALVES - 1));
-    if (by == SCALE && !get_classes(r, piece, n))
+    const struct dfloat_form form = {.halves = how & DFLOAT_HALVES, .zeros = how & DFLOAT_ZEROS};
+    const enum dfloat_how by = (enum dfloat_how)(how & (DFLOAT_HALVES - 1));
+    if (by == DFLOAT_SCALE && !get_classes(r, piece, n))
         return false;
     if (from)
         exponents_of(piece->context, from, n);
@@ -390,18 +283,20 @@ static int dfloat_decode_from(void *state, float *y, const float *from, size_t n
         strait_check_count(s->ops, in[2], n, err) != 0)
         return -1;
     const unsigned how = in[1];
-    const unsigned by = how & (HALVES - 1), largest = is_32(s) ? ALL : ALL - HALVES;
-    if (in[3] != 0 || by > REFERENCE || (how & ~largest) != 0 ||
-        (how != PLAIN && (n == 0 || by == PLAIN || (by == REFERENCE) != (from != NULL))))
+    const unsigned by = how & (DFLOAT_HALVES - 1),
+                   largest = is_32(s) ? DFLOAT_ALL : DFLOAT_ALL - DFLOAT_HALVES;
+    if (in[3] != 0 || by > DFLOAT_REFERENCE || (how & ~largest) != 0 ||
+        (how != DFLOAT_PLAIN &&
+         (n == 0 || by == DFLOAT_PLAIN || (by == DFLOAT_REFERENCE) != (from != NULL))))
         return strait_error_set(err, STRAIT_ERR_INPUT, s->ops->name,
                                 "expected a stream %s a reference, found another one",
                                 from ? "with" : "without");
     struct strait_reader r = {.p = in + HEAD_BYTES, .end = in + len_bytes};
-    struct scratch *piece = take(s, n + 1, err);
+    struct dfloat_scratch *piece = take(s, n + 1, err);
     if (!piece)
         return -1;
-    const bool good = how == PLAIN ? get_plain(y, n, r.p, len_bytes - HEAD_BYTES, is_32(s))
-                                   : get_all(&r, piece, y, from, n, how);
+    const bool good = how == DFLOAT_PLAIN ? get_plain(y, n, r.p, len_bytes - HEAD_BYTES, is_32(s))
+                                          : get_all(&r, piece, y, from, n, how);
     strait_pool_give(&s->pool, piece);
     return good ? 0
                 : strait_error_set(err, STRAIT_ERR_INPUT, s->ops->name,
