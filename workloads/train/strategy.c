@@ -11,6 +11,7 @@
     X(localsgd)                                                                                    \
     X(diloco)                                                                                      \
     X(streaming_diloco)                                                                            \
+    X(decoupled_diloco)                                                                            \
     X(noloco)                                                                                      \
     X(site_diloco)                                                                                 \
     X(sparseloco)                                                                                  \
