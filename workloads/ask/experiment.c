@@ -236,7 +236,8 @@ static int check_leaving(const struct strait_experiment *e, struct strait_error 
         (leaving == STRAIT_LEAVING_BY_DEADLINE && !(strait_experiment_param(e, "deadline") > 0)))
         return strait_error_set(err, STRAIT_ERR_INPUT, where,
                                 "expected nobody to leave, since only \"fedavg\" with a deadline, "
-                                "\"fedasync\" and \"fedbuff\" go on without a client, found "
+                                "\"fedasync\", \"fedbuff\", \"decoupled-diloco\" and \"swarm\" go "
+                                "on without a client, found "
                                 "\"%s\"%s",
                                 e->strategy->name,
                                 leaving == STRAIT_LEAVING_STOPS ? "" : " without");

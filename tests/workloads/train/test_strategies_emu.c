@@ -116,7 +116,9 @@ static bool same_sums(const struct strait_outcome *fluid, const struct strait_ou
             fprintf(stderr, "%s: rank %d ends with %016llx, in one address space with %016llx\n",
                     emu->experiment->strategy->name, i, (unsigned long long)b,
                     (unsigned long long)a);
-        same &= a == b && (a != 0 || emu->n_messages == 0); /* a cache's bytes cross no network */
+        /* a cache's bytes cross no network; a trainer passes packets on and has no tensor */
+        same &= a == b && (a != 0 || emu->n_messages == 0 ||
+                           (i == 0 && strcmp(emu->experiment->strategy->name, "swarm") == 0));
     }
     return same;
 }
