@@ -33,6 +33,7 @@
     X(swarm)                                                                                       \
     X(experts)                                                                                     \
     X(switchml)                                                                                    \
+    X(atp)                                                                                         \
     X(grace)                                                                                       \
     X(gtopk)                                                                                       \
     X(powersgd)                                                                                    \
