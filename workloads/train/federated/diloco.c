@@ -4,12 +4,18 @@
 #include "workloads/ask/experiment.h"
 #include "federated.h"
 #include "workloads/train/collectives/legal.h"
+#include "workloads/train/sync/pipeline_grid.h"
 
 enum { MOVED = 0 };
+enum { BY_RANK, BY_NETWORK };
+static const char *const orders[] = {"ranks", "network", NULL};
 
 static void diloco(struct strait_rank *r)
 {
-    struct strait_group world = strait_world(r, MOVED);
+    const int n = strait_n_ranks(r);
+    struct strait_group world = (int)strait_param(r, "order") == BY_NETWORK
+                                    ? strait_group_of(r, strait_ring_order(r), n, MOVED)
+                                    : strait_world(r, MOVED);
     struct strait_tensor *w = strait_tensor(r, STRAIT_WEIGHTS, 0, STRAIT_ALL_LAYERS);
     struct strait_tensor *momentum = strait_tensor(r, STRAIT_SCRATCH, 0, STRAIT_ALL_LAYERS);
     struct strait_tensor *update = strait_tensor(r, STRAIT_UPDATE, 0, STRAIT_ALL_LAYERS);
@@ -33,19 +39,23 @@ static int check(const struct strait_experiment *e, struct strait_error *err)
 
 static bool uses_stream(const struct strait_experiment *e, int src, int dst, int channel)
 {
-    return channel == MOVED && dst == (src + 1) % e->n_ranks;
+    return channel == MOVED && ((int)strait_experiment_param(e, "order") == BY_NETWORK ||
+                                dst == (src + 1) % e->n_ranks);
 }
 
 static const struct strait_param params[] = {
     {"rounds", "outer steps", STRAIT_PARAM_INTEGER, .min = 1, .max = 1e6, .fallback = 5},
     {"local_steps", "inner steps between two outer steps", STRAIT_PARAM_INTEGER, .min = 0,
      .max = 1e9, .fallback = 500},
+    {"order", "of the ring: as ranks are numbered, or what is fastest on the network",
+     STRAIT_PARAM_CHOICE, .min = 0, .max = BY_NETWORK, .choices = orders},
     STRAIT_OUTER_PARAMS,
 };
 const struct strait_strategy strait_strategy_diloco = {
     .name = "diloco",
     .summary = "DiLoCo: many inner steps, then an outer Nesterov step along the mean movement",
-    .source = "Douillard et al., 2023 (arXiv 2311.08105)",
+    .source = "Douillard et al., 2023 (arXiv 2311.08105); order: INTELLECT-1, 2024 (arXiv "
+              "2412.01152)",
     .trains = true,
     .sums = true,
     .uplink_kind = "update",

@@ -22,7 +22,7 @@ struct strait_grid strait_pipeline_grid(const struct strait_experiment *e)
 }
 
 /* The paths between the first ranks of places; links behind their ports are shared by all ranks of
- * a place. */
+ * a place. Traffic is the caller's. */
 static struct strait_grid_traffic paths(struct strait_rank *r, const struct strait_grid *g)
 {
     _Static_assert((int)STRAIT_GRID_HOPS == (int)STRAIT_MAX_HOPS, "a path fits");
@@ -41,24 +41,38 @@ static struct strait_grid_traffic paths(struct strait_rank *r, const struct stra
     for (size_t i = 0; i < n_links; i++)
         s_per_byte[i] = (i < 2 * (size_t)net->n_ranks ? 1 : g->n_tensor) /
                         strait_goodput_bytes_per_s(net, strait_network_link(net, (int)i));
-    return (struct strait_grid_traffic){
-        .activation_bytes = strait_param(r, "activation") / g->n_tensor,
-        .gradient_bytes = 4.0 * (double)strait_model(r)->n_elems / g->n_stages / g->n_tensor,
-        .n_micro = (int)strait_param(r, "microbatches"),
-        .delay_s = delay_s,
-        .links = (const int(*)[STRAIT_GRID_HOPS])links,
-        .s_per_byte = s_per_byte,
-        .load_s = strait_alloc(r, n_links, sizeof(double)),
-        .n_links = (int)n_links};
+    return (struct strait_grid_traffic){.gradient_bytes = 4.0 * (double)strait_model(r)->n_elems /
+                                                          g->n_stages / g->n_tensor,
+                                        .n_micro = 1,
+                                        .delay_s = delay_s,
+                                        .links = (const int(*)[STRAIT_GRID_HOPS])links,
+                                        .s_per_byte = s_per_byte,
+                                        .load_s = strait_alloc(r, n_links, sizeof(double)),
+                                        .n_links = (int)n_links};
+}
+
+static int *search(struct strait_rank *r, const struct strait_grid *g,
+                   const struct strait_grid_traffic *traffic)
+{
+    const size_t n = (size_t)strait_grid_places(g);
+    int *places = strait_alloc(r, n, sizeof(*places)), *scratch = strait_alloc(r, n, sizeof(int));
+    strait_grid_search(places, scratch, g, traffic);
+    return places;
 }
 
 void strait_pipeline_place(struct strait_rank *r, struct strait_grid *g)
 {
     if ((int)strait_param(r, "neighbours") != STRAIT_BY_NETWORK)
         return;
-    const size_t n = (size_t)strait_grid_places(g);
-    const struct strait_grid_traffic traffic = paths(r, g);
-    int *places = strait_alloc(r, n, sizeof(*places)), *scratch = strait_alloc(r, n, sizeof(int));
-    strait_grid_search(places, scratch, g, &traffic);
-    g->places = places;
+    struct strait_grid_traffic traffic = paths(r, g);
+    traffic.activation_bytes = strait_param(r, "activation") / g->n_tensor;
+    traffic.n_micro = (int)strait_param(r, "microbatches");
+    g->places = search(r, g, &traffic);
+}
+
+const int *strait_ring_order(struct strait_rank *r)
+{
+    const struct strait_grid g = {.n_tensor = 1, .n_stages = 1, .n_replicas = strait_n_ranks(r)};
+    const struct strait_grid_traffic traffic = paths(r, &g);
+    return search(r, &g, &traffic);
 }

@@ -12,3 +12,8 @@ struct strait_grid strait_pipeline_grid(const struct strait_experiment *e);
 /** With "neighbours": "network", the places where what a batch sends takes least on this network,
  *  in raw bytes. They live as long as the rank. */
 void strait_pipeline_place(struct strait_rank *r, struct strait_grid *g);
+/** All ranks in the order in which a ring that sums the model takes least on this network: its
+ *  busiest link and its longest path, a local minimum (strait_grid_search). Rank 0 is first. It
+ *  lives as long as the rank.
+ *  Cost:    O(n^3) a step of the search, and n^2 memory on each rank */
+const int *strait_ring_order(struct strait_rank *r);
