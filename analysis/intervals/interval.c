@@ -68,20 +68,22 @@ static bool is_closed_form(const struct strait_case *c)
            (c->is_alone && strcmp(c->network, "clean") == 0 && strcmp(c->congestion, "bbr") != 0);
 }
 
-/* What the prediction rests on, the weakest part first. */
+/* What the prediction rests on, the weakest part first; is_point: no interval follows from it. */
 static json_t *evidence_of(const struct strait_interval_inputs *in, const struct strait_case *c,
-                           const struct strait_margin *m)
+                           const struct strait_margin *m, bool is_point)
 {
     const bool crosses = strcmp(c->congestion, "none") != 0;
     const char *why = crosses && !m  ? "nothing was learned of settings like it"
                       : m && *m->why ? m->why
                                      : in->doubt;
-    json_t *out = json_pack("{s:s, s:s?, s:o}", "basis",
-                            why                 ? "extrapolated"
-                            : in->is_published  ? "published"
-                            : is_closed_form(c) ? "closed form"
-                                                : "emulated",
-                            "why", why, "case", strait_case_json(c));
+    json_t *out =
+        json_pack("{s:s, s:s?, s:o}", "basis",
+                  why                 ? "extrapolated"
+                  : in->is_published  ? "published"
+                  : is_closed_form(c) ? "closed form"
+                                      : "emulated",
+                  "why", !why && is_point ? "no part of it has an error that is known" : why,
+                  "case", strait_case_json(c));
     if (m)
         json_object_update_new(out, json_pack("{s:s, s:I, s:f}", "of", m->of, "settings",
                                               (json_int_t)m->n, "widened", m->widened));
@@ -117,12 +119,13 @@ json_t *strait_interval_of(double interval_s[2], const struct strait_interval_in
     interval_s[0] = in->round_s - hypot(in->round_s - model_s[0], in->round_s - compute_s[0]);
     interval_s[1] = in->round_s + hypot(model_s[1] - in->round_s, compute_s[1] - in->round_s);
     interval_s[0] = fmax(interval_s[0], 0);
-    if (!(interval_s[1] > interval_s[0] * (1 + 1e-9)))
+    const bool is_point = !(interval_s[1] > interval_s[0] * (1 + 1e-9));
+    if (is_point)
         interval_s[0] = interval_s[1] = NAN;
     json_t *out = json_pack("{s:f, s:o, s:o, s:o, s:o, s:o}", "level", STRAIT_INTERVAL_LEVEL,
                             "codec_s", ends(in->codec_s), "draws_s", ends(in->draws_s), "compute_s",
                             slack[1] > 0 ? ends(compute_s) : json_null(), "base_s", ends(base_s),
                             "model", known ? ends(model_s) : json_null());
-    json_object_set_new(out, "evidence", evidence_of(in, c, known ? &margin : NULL));
+    json_object_set_new(out, "evidence", evidence_of(in, c, known ? &margin : NULL, is_point));
     return out;
 }

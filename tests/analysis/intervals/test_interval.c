@@ -149,6 +149,10 @@ static void evidence(void)
     other.congestion = "none";
     out = strait_interval_of(ends_s, &in, &other, &l);
     CU_ASSERT_STRING_EQUAL(basis_of(out), "closed form");
+    CU_ASSERT_TRUE(isnan(ends_s[0])); /* no network, and steps without a spread */
+    CU_ASSERT_STRING_EQUAL(
+        json_string_value(json_object_get(json_object_get(out, "evidence"), "why")),
+        "no part of it has an error that is known");
     json_decref(out);
     strait_learned_release(&l);
 }
