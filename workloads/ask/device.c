@@ -31,6 +31,53 @@ static int read_slowness(struct strait_experiment *e, const char *path, const ch
     return failed;
 }
 
+static int add_edge(struct strait_experiment *e, const struct strait_csv *csv,
+                    struct strait_error *err)
+{
+    double ends[2];
+    int(*all)[2] = realloc(e->edges, (e->n_edges + 1) * sizeof(*all));
+    if (!all)
+        return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+    e->edges = all;
+    for (int k = 0; k < 2; k++)
+        if (strait_csv_number(csv, &ends[k], (size_t)k, 0, e->n_ranks - 1, err) != 0)
+            return -1;
+    const int a = (int)ends[0], b = (int)ends[1];
+    if (a == b || a != ends[0] || b != ends[1])
+        return strait_csv_fail(csv, err, "expected two different ranks, found %g and %g", ends[0],
+                               ends[1]);
+    for (size_t i = 0; i < e->n_edges; i++)
+        if ((all[i][0] == a && all[i][1] == b) || (all[i][0] == b && all[i][1] == a))
+            return strait_csv_fail(csv, err, "expected each pair once, found %d and %d again", a,
+                                   b);
+    all[e->n_edges][0] = a;
+    all[e->n_edges++][1] = b;
+    return 0;
+}
+
+int strait_edges_read(struct strait_experiment *e, struct strait_object *strategy,
+                      struct strait_error *err)
+{
+    struct strait_csv csv = {0};
+    struct strait_error why = {0};
+    const char *path;
+    char where[STRAIT_JSON_POINTER_MAX * 2];
+    bool more;
+    if (strait_object_string_or(strategy, &path, "edges", NULL, err) != 0 || !path)
+        return err && err->code ? -1 : 0;
+    if (strait_csv_open(&csv, path, &why) != 0) {
+        strait_csv_release(&csv);
+        return strait_error_set(err, why.code,
+                                strait_object_where(strategy, "edges", where, sizeof(where)),
+                                "%s: %s", path, why.text);
+    }
+    int failed = strait_csv_header(&csv, "a,b", err);
+    while (!failed && !(failed = strait_csv_next(&csv, &more, err)) && more)
+        failed = add_edge(e, &csv, err);
+    strait_csv_release(&csv);
+    return failed;
+}
+
 int strait_constants_check(const struct strait_object *constants, struct strait_error *err)
 {
     const char *key;

@@ -13,3 +13,7 @@ int strait_constants_check(const struct strait_object *constants, struct strait_
  *  Returns: 0, or -1 with *err INPUT */
 int strait_device_read(struct strait_experiment *e, struct strait_object *constants,
                        struct strait_object *o, struct strait_error *err);
+/** "edges" of a strategy: a table of pairs of ranks, "a,b", each once. Absent: none.
+ *  Returns: 0, or -1 with *err INPUT naming the line */
+int strait_edges_read(struct strait_experiment *e, struct strait_object *strategy,
+                      struct strait_error *err);

@@ -114,7 +114,9 @@ static int read_strategy(struct strait_experiment *e, struct strait_object *o,
         if (read_param(&e->params[i], from, p, e, err) != 0)
             return -1;
     }
-    return strait_object_close(&s, err);
+    return e->strategy->takes_edges && strait_edges_read(e, &s, err) != 0
+               ? -1
+               : strait_object_close(&s, err);
 }
 
 static int read_network_constants(struct strait_object *constants, struct strait_object *o,
@@ -369,6 +371,7 @@ void strait_experiment_free(struct strait_experiment *e)
     strait_model_free(e->model);
     strait_program_free(e->graph);
     free(e->slowness);
+    free(e->edges);
     strait_codec_choice_release(&e->up);
     strait_codec_choice_release(&e->down);
     strait_measured_release(&e->inverse_s);

@@ -44,6 +44,8 @@ struct strait_experiment {
     const char *device_profile; /* what codecs take there that name no profile; NULL: none */
     double *slowness; /* compute time factor of client i: [i % n_slowness]; n_slowness 0: all 1 */
     size_t n_slowness;
+    int (*edges)[2]; /* of "graph": "file", between ranks, both ways; n_edges 0: none */
+    size_t n_edges;
     struct strait_measured inverse_s; /* of a factor of K-FAC by its dimension; n 0: a model */
     struct strait_host_link link;     /* between every rank and its accelerator */
     double memory_bytes_per_s;        /* speed at which the accelerator reads its own memory */

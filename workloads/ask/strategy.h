@@ -55,7 +55,8 @@ struct strait_strategy {
      *  data of others, since both ways of a link are filled at once, or unequal shares where an end
      *  is drawn. Then it is simulated by packets where that costs little. NULL: no. */
     bool (*needs_packets)(const struct strait_experiment *e);
-    bool trains; /* real training: with "training" it moves and applies real updates */
+    bool takes_edges; /* has the key "edges": a table of pairs of ranks */
+    bool trains;      /* real training: with "training" it moves and applies real updates */
     /** Ranks that train, of those that are no server by `has_server`: the first. NULL: all. */
     int (*n_workers)(const struct strait_experiment *e);
     /** Rounds after which the schedule repeats, so that a steady state may be extrapolated

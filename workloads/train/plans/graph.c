@@ -49,6 +49,8 @@ bool strait_graph_has(enum strait_graph graph, int n, int round, int src, int ds
         return ahead == 1 << round % n_hops(n);
     case STRAIT_GRAPH_COMPLETE:
         return true;
+    case STRAIT_GRAPH_FILE:
+        break;
     }
     return false;
 }

@@ -1,5 +1,6 @@
-/* Who sends to whom in decentralised training. Every rank of a graph has as many senders as the
- * others and as many receivers, so equal weights 1 / (senders + 1) keep the mean. Pure. */
+/* Who sends to whom in decentralised training. Every rank of a graph but one from a file has as many
+ * senders as the others and as many receivers, so equal weights 1 / (senders + 1) keep the mean.
+ * Pure. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -9,7 +10,8 @@ enum strait_graph {
     STRAIT_GRAPH_TORUS,       /* four of a grid as square as n allows; a prime n: the ring */
     STRAIT_GRAPH_EXPONENTIAL, /* to i + 1, i + 2, i + 4 ..: directed */
     STRAIT_GRAPH_ONE_PEER,    /* the same, one of them a round: of 2^k ranks all have met in k */
-    STRAIT_GRAPH_COMPLETE
+    STRAIT_GRAPH_COMPLETE,
+    STRAIT_GRAPH_FILE /* the experiment's edges, of any number a rank; not for the functions here */
 };
 
 /** Whether src sends to dst in this round; ranks below n.

@@ -101,6 +101,17 @@ static const double ring[N][N] = {
 /* From i - 1, i - 2 and i - 4. */
 static const double exponential[N][N] = {
     {1, 1, 0, 1, 1}, {1, 1, 1, 0, 1}, {1, 1, 1, 1, 0}, {0, 1, 1, 1, 1}, {1, 0, 1, 1, 1}};
+/* tests/data/edges.csv: 0 - 1, 1 - 2, 1 - 3, 3 - 4, so 1, 3, 1, 2 and 1 neighbours. A pair weighs 1 by
+ * one more than the larger of its two numbers, and a rank what is left. */
+static const double tree[N][N] = {{3. / 4, 1. / 4, 0, 0, 0},
+                                  {1. / 4, 1. / 4, 1. / 4, 1. / 4, 0},
+                                  {0, 1. / 4, 3. / 4, 0, 0},
+                                  {0, 1. / 4, 0, 5. / 12, 1. / 3},
+                                  {0, 0, 0, 1. / 3, 2. / 3}};
+#define BY_FILE                                                                                    \
+    "\"graph\":\"file\",\"edges\":\""                                                              \
+    "tests/data/edges.csv"                                                                         \
+    "\""
 /* From i - 1, i - 2, i - 4 in turn. */
 static const int one_peer[3] = {1, 2, 4};
 
@@ -144,9 +155,10 @@ static void dpsgd_by_hand(void)
         const char *form;
         const double (*w)[N];
     } cases[] = {{"{\"name\":\"dpsgd\",\"rounds\":6}", ring},
+                 {"{\"name\":\"dpsgd\",\"rounds\":6," BY_FILE "}", tree},
                  {"{\"name\":\"dpsgd\",\"rounds\":6,\"graph\":\"exponential\"}", exponential},
                  {"{\"name\":\"dpsgd\",\"rounds\":6,\"graph\":\"one_peer\"}", NULL}};
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 4; i++) {
         static struct five f;
         struct live o;
         if (!run_five(&o, cases[i].form))
@@ -207,11 +219,11 @@ static void delay_hides(void)
 }
 
 /* Without a codec everybody is told all, so told_j = x_j after its step. */
-static void choco_by_hand(void)
+static void choco_on(const char *strategy, const double w[N][N], double sum)
 {
     static struct five f;
     struct live o;
-    if (!run_five(&o, "{\"name\":\"choco\",\"rounds\":6,\"gamma\":0.4}"))
+    if (!run_five(&o, strategy))
         return;
     five_of(&f, o.trial->learn);
     for (int round = 0; round < MOST_ROUNDS; round++) {
@@ -222,11 +234,17 @@ static void choco_by_hand(void)
         for (int i = 0; i < N; i++)
             for (int d = 0; d < DIM; d++)
                 for (int j = 0; j < N; j++)
-                    f.x[i][d] += 0.4 * ring[i][j] / 3 * (f.told[j][d] - f.told[i][d]);
+                    f.x[i][d] += 0.4 * w[i][j] / sum * (f.told[j][d] - f.told[i][d]);
         const double score = score_of(&f);
         CU_ASSERT_DOUBLE_EQUAL(o.trial->logs[0].scored[round].loss, score, LIVE_RATIO * score);
     }
     live_free(&o);
+}
+
+static void choco_by_hand(void)
+{
+    choco_on("{\"name\":\"choco\",\"rounds\":6,\"gamma\":0.4}", ring, 3);
+    choco_on("{\"name\":\"choco\",\"rounds\":6,\"gamma\":0.4," BY_FILE "}", tree, 1);
 }
 
 /* Plain SGD of a small step on a convex task, a tenth of the values in each message. What a codec
@@ -264,8 +282,12 @@ static void refuses(void)
     static const struct {
         const char *strategy, *more, *part;
     } cases[] = {
-        {"{\"name\":\"choco\",\"graph\":\"one_peer\"}", "", "expected ring, torus or complete"},
+        {"{\"name\":\"choco\",\"graph\":\"one_peer\"}", "",
+         "expected ring, torus, complete or file"},
         {"{\"name\":\"choco\"}", ",\"codec\":\"topk\"", "(\"error_feedback\": false)"},
+        {"{\"name\":\"dpsgd\",\"graph\":\"file\"}", "", "pairs of ranks that reach all 3"},
+        {"{\"name\":\"dpsgd\"," BY_FILE "}", ",\"clients\":6", "pairs of ranks that reach all 6"},
+        {"{\"name\":\"dpsgd\"," BY_FILE "}", "", "a number from 0 to 2"},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
         live_refuses(cases[i].strategy, cases[i].more, cases[i].part);
