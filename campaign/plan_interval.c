@@ -10,7 +10,7 @@
 
 /* Draws of losses beside the prediction's own: fewer where they would be long, which is where a
  * run's own losses average out. */
-enum { MAX_DRAWS = 8, MIN_DRAWS = 2, MAX_SEGMENTS = 2000000 };
+enum { MIN_DRAWS = 2, MAX_SEGMENTS = 2000000 };
 
 double strait_plan_mean_round_s(const struct strait_trial *p)
 {
@@ -55,24 +55,35 @@ static bool move_cost(struct strait_codec_cost *cost, const struct strait_trial 
     return moves;
 }
 
-/* Mean round by fluid. end: 0 the codec's quick one, 1 its slow one, where NAN says that it has
- * none; -1 as it is. */
+/* What of the inputs moves. end: 0 the codec's quick one, 1 its slow one, -1 neither; rate: of every
+ * link, times. */
+struct move {
+    int end;
+    uint64_t draw;
+    double rate;
+};
+
+/* Mean round by fluid; NAN: the codec has no such end. */
 static int run_moved(double *round_s, const struct strait_plan_setup *setup,
-                     const struct strait_experiment *e, int end, uint64_t draw,
-                     struct strait_error *err)
+                     const struct strait_experiment *e, struct move m, struct strait_error *err)
 {
+    const int end = m.end;
     const struct strait_trial_options sized = {.control = strait_plan_control(setup, &strait_fluid),
                                                .in_process = true};
     struct strait_trial *p;
     *round_s = NAN;
     if (strait_trial_new(&p, e, setup->profile, &sized, err) != 0)
         return -1;
-    p->run.network_draw = draw;
+    struct strait_network *other =
+        m.rate != 1 ? strait_network_at_rate(p->run.network, m.rate) : NULL;
+    p->run.network_draw = m.draw;
+    p->run.network = other ? other : p->run.network;
     const bool up = end >= 0 && move_cost(&p->up, p, 0, end == 1),
                down = end >= 0 && move_cost(&p->down, p, 1, end == 1);
     const int failed = up || down || end < 0 ? strait_trial_run(p, &strait_fluid, err) : 0;
     if (!failed && (up || down || end < 0))
         *round_s = strait_plan_mean_round_s(p);
+    strait_network_free(other);
     strait_trial_free(p);
     return failed ? -1 : 0;
 }
@@ -83,29 +94,50 @@ static int codec_ends(double ends_s[2], const bool wanted[2], const struct strai
 {
     ends_s[0] = ends_s[1] = NAN;
     for (int end = 0; end < 2 && !strait_plan_is_plain(e); end++)
-        if (wanted[end] && run_moved(&ends_s[end], setup, e, end, 0, err) != 0)
+        if (wanted[end] &&
+            run_moved(&ends_s[end], setup, e, (struct move){.end = end, .rate = 1}, err) != 0)
             return -1;
     return 0;
 }
 
-/* Least and most over draws of losses; NAN where nothing is drawn. */
-static int draw_ends(double ends_s[2], const struct strait_plan_setup *setup,
-                     const struct strait_experiment *e, double round_s, double payload_bytes,
-                     struct strait_error *err)
+static bool is_drawn(const struct strait_experiment *e)
 {
-    const double n_segments = 1 + payload_bytes / e->network->tcp.segment_bytes;
-    const uint64_t n_draws =
-        (uint64_t)fmax(MIN_DRAWS, fmin(MAX_DRAWS, floor(MAX_SEGMENTS / n_segments)));
     json_t *effects = strait_packet_effects(e->network);
     const bool drawn = json_object_get(effects, "drawn") != NULL;
     json_decref(effects);
-    ends_s[0] = ends_s[1] = drawn ? round_s : NAN;
-    for (uint64_t draw = 1; drawn && draw <= n_draws; draw++) {
-        double other_s;
-        if (run_moved(&other_s, setup, e, -1, draw, err) != 0)
+    return drawn;
+}
+
+/* Rounds with other draws of losses than its own, where losses are drawn. */
+static int other_draws(struct strait_interval_inputs *in, const struct strait_plan_setup *setup,
+                       const struct strait_experiment *e, double payload_bytes,
+                       struct strait_error *err)
+{
+    const double n_segments = 1 + payload_bytes / e->network->tcp.segment_bytes;
+    const size_t n_draws =
+        (size_t)fmax(MIN_DRAWS, fmin(STRAIT_INTERVAL_DRAWS, floor(MAX_SEGMENTS / n_segments)));
+    for (size_t i = 0; i < n_draws && is_drawn(e); i++) {
+        const struct move m = {.end = -1, .draw = i + 1, .rate = 1};
+        if (run_moved(&in->other_draws_s[in->n_draws++], setup, e, m, err) != 0)
             return -1;
-        ends_s[0] = fmin(ends_s[0], other_s);
-        ends_s[1] = fmax(ends_s[1], other_s);
+    }
+    return 0;
+}
+
+/* The round with rates a little off, where packets move and nothing is drawn: a queue that just
+ * holds what comes, or a window that just suffices, moves it by much more. Bytes that are as much
+ * off do the same. */
+static int edges(double ends_s[2], const struct strait_plan_setup *setup,
+                 const struct strait_experiment *e, struct strait_error *err)
+{
+    const bool counts = strait_network_by_packets(e->network) && !is_drawn(e) &&
+                        strait_network_n_scheduled(e->network) == 0;
+    ends_s[0] = ends_s[1] = NAN;
+    for (int i = 0; i < 2 && counts; i++) {
+        const struct move m = {.end = -1,
+                               .rate = i == 0 ? STRAIT_INTERVAL_OFF : 1 / STRAIT_INTERVAL_OFF};
+        if (run_moved(&ends_s[i], setup, e, m, err) != 0)
+            return -1;
     }
     return 0;
 }
@@ -162,7 +194,8 @@ int strait_plan_put_interval(json_t *row, const struct strait_plan_setup *setup,
                                              "case", strait_case_json(&c)));
     in.n_steps = step_s > 0 ? in.compute_s / step_s : 1;
     if (codec_ends(in.codec_s, (const bool[2]){true, true}, setup, e, err) != 0 ||
-        draw_ends(in.draws_s, setup, e, in.round_s, strait_row_number(bytes, "payload"), err) != 0)
+        other_draws(&in, setup, e, strait_row_number(bytes, "payload"), err) != 0 ||
+        edges(in.edges_s, setup, e, err) != 0)
         return -1;
     json_t *uncertainty = strait_interval_of(interval_s, &in, &c, setup->learned);
     json_object_set(row, "evidence", json_object_get(uncertainty, "evidence"));
@@ -242,8 +275,8 @@ static int times_of(struct strait_plan_times *out, const struct strait_plan_setu
     strait_breakdown_release(&b);
     const struct strait_case c = strait_case_of(e, mean_message_bytes(p));
     if (setup->learned && strait_learned_margin(&margin, setup->learned, &c)) {
-        out->low_factor = fmin(1, exp(-margin.low));
-        out->high_factor = fmax(1, exp(margin.high));
+        out->low_factor = fmin(1, exp(-strait_margin_below(&margin, 0)));
+        out->high_factor = fmax(1, exp(strait_margin_above(&margin, 0)));
     }
     find_wanted(wanted, out, without);
     if (codec_ends(ends_s, wanted, setup, e, err) != 0)

@@ -69,8 +69,6 @@ static struct pair pair_of(const json_t *predicted, const json_t *measured)
 
 static void add_line(json_t *table, const struct pair *p)
 {
-    const json_t *base = json_object_get(json_object_get(p->predicted, "uncertainty"), "base_s");
-    const double base_s[2] = {at(base, 0), at(base, 1)};
     struct strait_learned_setting s;
     char line[512];
     snprintf(s.point, sizeof(s.point), "%s", strait_text_of(p->predicted, "point"));
@@ -79,7 +77,7 @@ static void add_line(json_t *table, const struct pair *p)
     snprintf(s.family, sizeof(s.family), "%s", p->kind.family);
     snprintf(s.messages, sizeof(s.messages), "%s", p->kind.messages);
     memcpy(s.features, p->kind.features, sizeof(s.features));
-    strait_interval_scores(&s.below, &s.above, base_s, compute_s(p->predicted), p->measured_s);
+    strait_interval_scores(&s, p->predicted, p->measured_s);
     s.error = p->predicted_s / p->measured_s - 1;
     json_array_append_new(table, json_string(strait_learned_line(line, &s)));
 }

@@ -2,6 +2,8 @@
 
 #include <math.h>
 #include <string.h>
+#include "analysis/fields.h"
+#include "analysis/training/spread.h"
 
 /* Of the standard normal distribution, by bisection: to 1e-12 within +-40. */
 static double normal_quantile(double probability)
@@ -28,31 +30,84 @@ void strait_interval_compute(double *below, double *above, const struct strait_i
     *above = deviation * (width + largest);
 }
 
-/* Independent parts, each with its ends around round_s: the squares of their logarithms add up. */
-static void add_part(double *log_below, double *log_above, double round_s, double low_s,
-                     double high_s)
+/* The logarithm of a round minus compute, never less than a hundredth of what the prediction has of
+ * it: in an asynchronous run other computing may lie on the measured path. */
+static double log_rest(const struct strait_interval_inputs *in, double round_s)
 {
-    if (!isfinite(low_s) || !isfinite(high_s) || !(round_s > 0) || !(low_s > 0))
-        return;
-    *log_below = hypot(*log_below, fmax(0, log(round_s / low_s)));
-    *log_above = hypot(*log_above, fmax(0, log(high_s / round_s)));
+    return log(fmax(round_s - in->compute_s, fmax((in->round_s - in->compute_s) / 100, 1e-9)));
 }
 
-/* Round minus compute, never less than a hundredth of what the prediction has of it: in an
- * asynchronous run other computing may lie on the measured path. */
-static double rest_s(double round_s, double compute_s, double predicted_rest_s)
+/* What is known of a round's spread without the table: logarithms of its middle without compute,
+ * and how far it reaches below and above. */
+struct reach {
+    double middle, low, high;
+};
+
+/* A further draw lies t sd sqrt(1 + 1 / n) from the mean of n, 95 of 100 times. own: the run's own
+ * draw is one of them. */
+static struct reach of_draws(const struct strait_interval_inputs *in, bool own)
 {
-    return fmax(round_s - compute_s, fmax(predicted_rest_s / 100, 1e-9));
+    const double own_log = log_rest(in, in->round_s);
+    struct reach r = {.middle = own_log};
+    const double n = (double)in->n_draws + own;
+    double sum = own ? own_log : 0, squares = 0;
+    if (in->n_draws < 2)
+        return r;
+    for (size_t i = 0; i < in->n_draws; i++)
+        sum += log_rest(in, in->other_draws_s[i]);
+    r.middle = sum / n;
+    for (size_t i = 0; i < in->n_draws; i++)
+        squares += pow(log_rest(in, in->other_draws_s[i]) - r.middle, 2);
+    squares += own ? pow(own_log - r.middle, 2) : 0;
+    r.low = r.high = strait_student_t((size_t)n - 1) * sqrt(squares / (n - 1)) * sqrt(1 + 1 / n);
+    return r;
 }
 
-void strait_interval_scores(double *below, double *above, const double base_s[2], double compute_s,
+/* Independent parts: the squares of their logarithms add up. */
+static struct reach reach_of(const struct strait_interval_inputs *in, bool own)
+{
+    const double at = log_rest(in, in->round_s);
+    struct reach r = of_draws(in, own);
+    double low = 0, high = 0;
+    if (isfinite(in->codec_s[0]) && isfinite(in->codec_s[1])) {
+        r.low = hypot(r.low, fmax(0, at - log_rest(in, in->codec_s[0])));
+        r.high = hypot(r.high, fmax(0, log_rest(in, in->codec_s[1]) - at));
+    }
+    for (int i = 0; i < 2 && isfinite(in->edges_s[i]); i++) {
+        const double moves = log_rest(in, in->edges_s[i]) - at;
+        low = fmax(low, -moves - log(STRAIT_INTERVAL_OFF));
+        high = fmax(high, moves - log(STRAIT_INTERVAL_OFF));
+    }
+    r.low = hypot(r.low, low);
+    r.high = hypot(r.high, high);
+    return r;
+}
+
+static void read_ends(double out_s[2], const json_t *of, const char *key)
+{
+    const json_t *ends = json_object_get(of, key);
+    for (size_t i = 0; i < 2; i++)
+        out_s[i] = json_is_array(ends) ? json_number_value(json_array_get(ends, i)) : NAN;
+}
+
+void strait_interval_scores(struct strait_learned_setting *out, const json_t *predicted,
                             double measured_s)
 {
-    const double low_s = fmax(base_s[0] - compute_s, 1e-9),
-                 high_s = fmax(base_s[1] - compute_s, 1e-9);
-    const double measured_rest_s = rest_s(measured_s, compute_s, low_s);
-    *below = log(low_s / measured_rest_s);
-    *above = log(measured_rest_s / high_s);
+    const json_t *parts = json_object_get(predicted, "uncertainty"),
+                 *draws = json_object_get(parts, "other_draws_s");
+    struct strait_interval_inputs in = {
+        .round_s = strait_row_number(predicted, "round_s"),
+        .compute_s = strait_row_number(json_object_get(predicted, "path_s"), "compute"),
+        .n_draws = json_array_size(draws)};
+    for (size_t i = 0; i < in.n_draws && i < STRAIT_INTERVAL_DRAWS; i++)
+        in.other_draws_s[i] = json_number_value(json_array_get(draws, i));
+    read_ends(in.codec_s, parts, "codec_s");
+    read_ends(in.edges_s, parts, "edges_s");
+    const struct reach r = reach_of(&in, false);
+    out->low = r.low;
+    out->high = r.high;
+    out->miss = log_rest(&in, measured_s) - r.middle;
+    out->off = log_rest(&in, measured_s) - log_rest(&in, in.round_s);
 }
 
 static json_t *ends(const double s[2])
@@ -90,14 +145,38 @@ static json_t *evidence_of(const struct strait_interval_inputs *in, const struct
     return out;
 }
 
-/* The ends of base_s moved by the model's own margin; computing is exact in the settings that it
- * was learned on. */
-static void apply_margin(double out_s[2], const double base_s[2], double compute_s, double round_s,
-                         const struct strait_margin *m)
+/* Around the middle, the round itself inside; computing is exact in the settings that margins were
+ * learned on. */
+static void ends_of(double out_s[2], const struct strait_interval_inputs *in, double middle,
+                    double below, double above)
 {
-    const double low_s = fmax(base_s[0] - compute_s, 0), high_s = fmax(base_s[1] - compute_s, 0);
-    out_s[0] = fmin(compute_s + low_s * exp(-m->low), round_s);
-    out_s[1] = fmax(compute_s + high_s * exp(m->high), round_s);
+    const bool rests = in->round_s > in->compute_s;
+    out_s[0] = out_s[1] = in->round_s;
+    if (rests && below > 0)
+        out_s[0] = fmin(in->compute_s + exp(middle - below), in->round_s);
+    if (rests && above > 0)
+        out_s[1] = fmax(in->compute_s + exp(middle + above), in->round_s);
+}
+
+/* Least and most of all draws, its own too. */
+static json_t *draws_json(const struct strait_interval_inputs *in)
+{
+    double ends_s[2] = {in->round_s, in->round_s};
+    for (size_t i = 0; i < in->n_draws; i++) {
+        ends_s[0] = fmin(ends_s[0], in->other_draws_s[i]);
+        ends_s[1] = fmax(ends_s[1], in->other_draws_s[i]);
+    }
+    return in->n_draws > 0 ? ends(ends_s) : json_null();
+}
+
+static json_t *parts_json(const struct strait_interval_inputs *in)
+{
+    json_t *draws = in->n_draws > 0 ? json_array() : json_null();
+    for (size_t i = 0; i < in->n_draws; i++)
+        json_array_append_new(draws, json_real(in->other_draws_s[i]));
+    return json_pack("{s:f, s:o, s:o, s:o, s:o}", "level", STRAIT_INTERVAL_LEVEL, "codec_s",
+                     ends(in->codec_s), "draws_s", draws_json(in), "other_draws_s", draws,
+                     "edges_s", ends(in->edges_s));
 }
 
 json_t *strait_interval_of(double interval_s[2], const struct strait_interval_inputs *in,
@@ -106,13 +185,11 @@ json_t *strait_interval_of(double interval_s[2], const struct strait_interval_in
     struct strait_margin margin;
     const bool crosses = strcmp(c->congestion, "none") != 0;
     const bool known = crosses && learned && strait_learned_margin(&margin, learned, c);
-    double down = 0, up = 0, slack[2];
-    add_part(&down, &up, in->round_s, in->codec_s[0], in->codec_s[1]);
-    add_part(&down, &up, in->round_s, in->draws_s[0], in->draws_s[1]);
-    const double base_s[2] = {in->round_s * exp(-down), in->round_s * exp(up)};
-    double model_s[2] = {base_s[0], base_s[1]};
-    if (known)
-        apply_margin(model_s, base_s, in->compute_s, in->round_s, &margin);
+    const struct reach r = reach_of(in, true);
+    double slack[2], base_s[2], model_s[2];
+    ends_of(base_s, in, r.middle, r.low, r.high);
+    ends_of(model_s, in, r.middle, known ? strait_margin_below(&margin, r.low) : r.low,
+            known ? strait_margin_above(&margin, r.high) : r.high);
     strait_interval_compute(&slack[0], &slack[1], in);
     const double compute_s[2] = {in->round_s - in->compute_s * slack[0],
                                  in->round_s + in->compute_s * slack[1]};
@@ -122,10 +199,10 @@ json_t *strait_interval_of(double interval_s[2], const struct strait_interval_in
     const bool is_point = !(interval_s[1] > interval_s[0] * (1 + 1e-9));
     if (is_point)
         interval_s[0] = interval_s[1] = NAN;
-    json_t *out = json_pack("{s:f, s:o, s:o, s:o, s:o, s:o}", "level", STRAIT_INTERVAL_LEVEL,
-                            "codec_s", ends(in->codec_s), "draws_s", ends(in->draws_s), "compute_s",
-                            slack[1] > 0 ? ends(compute_s) : json_null(), "base_s", ends(base_s),
-                            "model", known ? ends(model_s) : json_null());
+    json_t *out = parts_json(in);
+    json_object_set_new(out, "compute_s", slack[1] > 0 ? ends(compute_s) : json_null());
+    json_object_set_new(out, "base_s", ends(base_s));
+    json_object_set_new(out, "model", known ? ends(model_s) : json_null());
     json_object_set_new(out, "evidence", evidence_of(in, c, known ? &margin : NULL, is_point));
     return out;
 }

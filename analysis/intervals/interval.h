@@ -4,11 +4,19 @@
 #include <jansson.h>
 #include "learned.h"
 
+/* Other draws than the run's own, at most. */
+enum { STRAIT_INTERVAL_DRAWS = 8 };
+/* By how much rates are off in `edges_s`: what moves with them in proportion counts for nothing. */
+#define STRAIT_INTERVAL_OFF 1.03
+
 /* What a run says of itself, and what others with moved inputs say; seconds a round. */
 struct strait_interval_inputs {
     double round_s, compute_s; /* of the prediction, and of it the computing on its critical path */
     double codec_s[2];         /* with the codec's quick and slow quantiles; NAN: nothing varies */
-    double draws_s[2]; /* least and most over other draws of losses; NAN: nothing is drawn */
+    double other_draws_s[STRAIT_INTERVAL_DRAWS]; /* with other draws of losses */
+    size_t n_draws;                              /* 0: nothing is drawn */
+    double
+        edges_s[2]; /* with all rates STRAIT_INTERVAL_OFF times, and divided by it; NAN: not run */
     /* Of training steps: ln of the 90th percentile over the median, how many of them a client does
      * in a round, how many rounds there are and how many clients a round waits for. */
     double step_log_p90, n_steps, n_rounds, n_waited;
@@ -19,14 +27,16 @@ struct strait_interval_inputs {
 /** The interval that holds the measured round in 90 % of cases (STRAIT_INTERVAL_LEVEL).
  *  Out:     interval_s   low and high end; both NAN: nothing is known of any spread
  *  In:      learned      NULL: no margin for the model's own error
- *  Returns: a new object for a row's "uncertainty": {level, codec_s, draws_s, compute_s, base_s,
- *           model}: ends of each part alone, null where it has none; base_s, what codec and draws
- *           make of the round, is what the table of learned margins starts from; and "evidence" */
+ *  Returns: a new object for a row's "uncertainty": {level, codec_s, draws_s, other_draws_s,
+ *           edges_s, compute_s, base_s, model}: ends of each part alone, null where it has none
+ *           (draws_s: least and most, its own too); base_s, what codec, draws and edges make of the
+ *           round; and "evidence" */
 json_t *strait_interval_of(double interval_s[2], const struct strait_interval_inputs *inputs,
                            const struct strait_case *c, const struct strait_learned *learned);
 
-/** For the table: what a measured round says of a prediction with this base. */
-void strait_interval_scores(double *below, double *above, const double base_s[2], double compute_s,
+/** For the table: what a measured round says of a prediction; low, high, miss and off of `out`.
+ *  In:      predicted  a row with "uncertainty" */
+void strait_interval_scores(struct strait_learned_setting *out, const json_t *predicted,
                             double measured_s);
 
 /** By how much the mean of `n_rounds` rounds, each as long as the slowest of n_waited sums of

@@ -8,16 +8,18 @@
 #include "traces/models/csv.h"
 
 const char strait_learned_header[] = "point,network,congestion,family,messages,rate_mbps,rtt_ms,"
-                                     "clients,model_mb,severity,below,above,error";
-enum { WORDS = 5, NUMBERS = STRAIT_N_FEATURES + 3 };
+                                     "clients,model_mb,severity,low,high,miss,off,error";
+enum { WORDS = 5, SCORES = 5 };
 
 /* The most that a logarithm of the table may be, either way: a factor of 20,000. */
-static const double MAX_LOG = 10;
+#define MAX_LOG 10.0
 
 static int read_setting(struct strait_learned_setting *s, const struct strait_csv *csv,
                         struct strait_error *err)
 {
-    double *const numbers[3] = {&s->below, &s->above, &s->error};
+    double *const numbers[SCORES] = {&s->low, &s->high, &s->miss, &s->off, &s->error};
+    static const double least[SCORES] = {0, 0, -MAX_LOG, -MAX_LOG, -1},
+                        most[SCORES] = {MAX_LOG, MAX_LOG, MAX_LOG, MAX_LOG, 1e6};
     if (strait_csv_text(csv, s->point, sizeof(s->point), 0, err) != 0 ||
         strait_csv_text(csv, s->network, sizeof(s->network), 1, err) != 0 ||
         strait_csv_text(csv, s->congestion, sizeof(s->congestion), 2, err) != 0 ||
@@ -27,9 +29,9 @@ static int read_setting(struct strait_learned_setting *s, const struct strait_cs
     for (size_t i = 0; i < STRAIT_N_FEATURES; i++)
         if (strait_csv_number(csv, &s->features[i], WORDS + i, 0, 1e12, err) != 0)
             return -1;
-    for (size_t i = 0; i < 3; i++)
-        if (strait_csv_number(csv, numbers[i], WORDS + STRAIT_N_FEATURES + i, i < 2 ? -MAX_LOG : -1,
-                              i < 2 ? MAX_LOG : 1e6, err) != 0)
+    for (size_t i = 0; i < SCORES; i++)
+        if (strait_csv_number(csv, numbers[i], WORDS + STRAIT_N_FEATURES + i, least[i], most[i],
+                              err) != 0)
             return -1;
     return 0;
 }
@@ -75,13 +77,17 @@ bool strait_learned_has(const struct strait_learned *l, const char *point)
     return false;
 }
 
+static double kept(double log)
+{
+    return fmax(-MAX_LOG, fmin(log, MAX_LOG));
+}
+
 const char *strait_learned_line(char buf[512], const struct strait_learned_setting *s)
 {
     const double *f = s->features;
-    snprintf(buf, 512, "%s,%s,%s,%s,%s,%.6g,%.6g,%.6g,%.6g,%.6g,%.5g,%.5g,%.4g", s->point,
+    snprintf(buf, 512, "%s,%s,%s,%s,%s,%.6g,%.6g,%.6g,%.6g,%.6g,%.5g,%.5g,%.5g,%.5g,%.4g", s->point,
              s->network, s->congestion, s->family, s->messages, f[0], f[1], f[2], f[3], f[4],
-             fmax(-MAX_LOG, fmin(s->below, MAX_LOG)), fmax(-MAX_LOG, fmin(s->above, MAX_LOG)),
-             s->error);
+             kept(s->low), kept(s->high), kept(s->miss), kept(s->off), s->error);
     return buf;
 }
 
@@ -91,9 +97,13 @@ const char *strait_learned_line(char buf[512], const struct strait_learned_setti
 static const struct {
     bool network, congestion, family, messages, clean; /* clean: whether the network is */
 } kinds[] = {{true, true, true, true, true},     {true, false, true, true, true},
-             {true, false, false, true, true},   {false, false, false, true, true},
-             {false, false, false, false, true}, {false, false, false, false, false}};
+             {true, false, false, true, true},   {true, false, false, false, true},
+             {false, false, false, true, true},  {false, false, false, false, true},
+             {false, false, false, false, false}};
 enum { N_KINDS = sizeof(kinds) / sizeof(*kinds) };
+/* From so many on, an end at the level of STRAIT_INTERVAL_LEVEL is not their worst setting's alone:
+ * ceil(0.95 x 40) = 38. One of 29 settings with loss once made all of them twice as wide. */
+enum { MIN_SETTINGS = 39 };
 
 static bool is_clean(const char *network)
 {
@@ -115,13 +125,11 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The k-th smallest of n values such that the next one, exchangeable with them, lies above it with
- * a probability of at most half of what the level leaves: k = ceil((n + 1) (1 - half)). NAN: n is
- * too small for that. */
-static double quantile(double *values, size_t n)
+/* The k-th smallest of n values such that the next one, exchangeable with them, lies at or below it
+ * with a probability of at least this: k = ceil((n + 1) level). NAN: n is too small for that. */
+static double quantile(double *values, size_t n, double level)
 {
-    const double half = (1 - STRAIT_INTERVAL_LEVEL) / 2;
-    const size_t k = (size_t)ceil((double)(n + 1) * (1 - half) - 1e-9);
+    const size_t k = (size_t)ceil((double)(n + 1) * level - 1e-9);
     if (k > n)
         return NAN;
     qsort(values, n, sizeof(*values), ascending);
@@ -176,8 +184,7 @@ static void widen(struct strait_margin *m, const struct strait_learned *l,
     m->widened = 1;
     for (int i = 0; i < STRAIT_N_FEATURES; i++)
         m->widened += PER_DOUBLING * doublings_beyond(m->why, sizeof(m->why), l, c, i);
-    m->low = m->low > 0 ? m->low * m->widened : m->low;
-    m->high = m->high > 0 ? m->high * m->widened : m->high;
+    m->off *= m->widened;
 }
 
 static void name_kind(char *buf, size_t cap, const struct strait_case *c, size_t kind)
@@ -195,28 +202,53 @@ static void name_kind(char *buf, size_t cap, const struct strait_case *c, size_t
         strait_text_add(buf, cap, ", %s messages", c->messages);
 }
 
+/* The figures of a kind. Returns: whether it has settings enough. */
+static bool margin_of(struct strait_margin *out, const struct strait_learned *l,
+                      const struct strait_case *c, size_t kind, double *room)
+{
+    double *const offs = room, *const downs = room + l->n, *const ups = downs + l->n;
+    const double both = 1 - (1 - STRAIT_INTERVAL_LEVEL) / 2;
+    size_t n = 0, k = 0;
+    for (size_t i = 0; i < l->n; i++)
+        if (is_of(&l->settings[i], c, kind))
+            offs[n++] = fabs(l->settings[i].off);
+    out->n = n;
+    out->off = fmax(quantile(offs, n, STRAIT_INTERVAL_LEVEL), 1e-6);
+    for (size_t i = 0; i < l->n; i++) {
+        const struct strait_learned_setting *s = &l->settings[i];
+        if (!is_of(s, c, kind))
+            continue;
+        downs[k] = -s->miss / hypot(out->off, s->low);
+        ups[k++] = s->miss / hypot(out->off, s->high);
+    }
+    out->down = quantile(downs, n, both);
+    out->up = quantile(ups, n, both);
+    return isfinite(out->down) && isfinite(out->up) && (n >= MIN_SETTINGS || kind + 1 == N_KINDS);
+}
+
+double strait_margin_below(const struct strait_margin *m, double low)
+{
+    return m->down * hypot(m->off, low);
+}
+
+double strait_margin_above(const struct strait_margin *m, double high)
+{
+    return m->up * hypot(m->off, high);
+}
+
 bool strait_learned_margin(struct strait_margin *out, const struct strait_learned *l,
                            const struct strait_case *c)
 {
-    double *values = l->n > 0 ? malloc(2 * l->n * sizeof(*values)) : NULL;
+    double *room = l->n > 0 ? malloc(3 * l->n * sizeof(*room)) : NULL;
     bool found = false;
     memset(out, 0, sizeof(*out));
-    for (size_t kind = 0; kind < N_KINDS && values && !found; kind++) {
-        size_t n = 0;
-        for (size_t i = 0; i < l->n; i++)
-            if (is_of(&l->settings[i], c, kind)) {
-                values[n] = l->settings[i].below;
-                values[l->n + n++] = l->settings[i].above;
-            }
-        out->low = quantile(values, n);
-        out->high = quantile(values + l->n, n);
-        found = isfinite(out->low) && isfinite(out->high);
-        out->n = n;
+    for (size_t kind = 0; kind < N_KINDS && room && !found; kind++) {
+        found = margin_of(out, l, c, kind, room);
         name_kind(out->of, sizeof(out->of), c, kind);
         if (found && !kinds[kind].clean)
             snprintf(out->why, sizeof(out->why), "too few settings tried with %s", c->network);
     }
-    free(values);
+    free(room);
     if (found)
         widen(out, l, c);
     return found;

@@ -15,9 +15,10 @@
 struct strait_learned_setting {
     char point[STRAIT_KEY_CHARS], network[12], congestion[12], family[16], messages[8];
     double features[STRAIT_N_FEATURES];
-    /* Logarithms of round minus compute: by how much the measured one lay below the low end of what
-     * is known without this table, and above its high end; negative inside. */
-    double below, above;
+    /* Logarithms of round minus compute. low, high: how far what is known without this table (other
+     * draws of losses, the codec, edges) reaches around its middle; miss: where the measured one lay
+     * from that middle, its own draw not counted; off: from the prediction, which has its draw. */
+    double low, high, miss, off;
     double error; /* of the round, predicted over measured - 1; for people */
 };
 
@@ -37,20 +38,27 @@ extern const char strait_learned_header[];
 const char *strait_learned_line(char buf[512], const struct strait_learned_setting *s);
 
 struct strait_margin {
-    double low, high; /* round minus compute, times exp(-low) and exp(+high) */
+    double off;       /* the model's own error, a logarithm: nine of ten were less off */
+    double down, up;  /* factors on this and what is known, together */
     size_t n;         /* settings that it was learned on */
     char of[64];      /* "loss, loss-based, server, long": the kind that these share */
     double widened;   /* times; 1 where such settings were tried */
     char why[200];    /* what was not tried: "clients 5000, tried 2 to 36"; "" */
 };
 
-/** The margin of a case: the quantiles of below and above of all settings of its kind. That is the
- *  narrowest of these of which there are enough: (network, congestion, family, messages), (network,
- *  family, messages), (network, messages), (imperfect or not, messages), (imperfect or not), all.
- *  Beyond the tried range of a feature it grows with the logarithm of the distance.
+/** The margin of a case from all settings of its kind: with `off`, their 0.9 quantile, each of them
+ *  reaches hypot(off, low) below and hypot(off, high) above its middle; down and up are the 0.95
+ *  quantiles of the misses in units of these. A kind is the narrowest of these that has 39 settings:
+ *  (network, congestion, family, messages), (network, family, messages), (network, messages),
+ *  (network), (imperfect or not, messages), (imperfect or not), all; of the last, 19 do. Beyond the
+ *  tried range of a feature `off` grows with the logarithm of the distance.
  *  Returns: false where the table has too few settings for any
  *  Source:  split conformal prediction by group: Vovk, Gammerman and Shafer, Algorithmic Learning
  *           in a Random World, 2005; with intervals in place of points: Romano, Patterson and
  *           Candes, Conformalized Quantile Regression, NeurIPS 2019 */
 bool strait_learned_margin(struct strait_margin *out, const struct strait_learned *l,
                            const struct strait_case *c);
+/** How far a round without compute may lie below and above its middle, logarithms, where what is
+ *  known reaches so far; 0: nothing is. */
+double strait_margin_below(const struct strait_margin *m, double low);
+double strait_margin_above(const struct strait_margin *m, double high);

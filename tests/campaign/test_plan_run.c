@@ -201,23 +201,23 @@ static void references(void)
 }
 
 /* Losses are drawn: the row's own draw lies between the ends of all of them, and another seed's
- * losses fall elsewhere. Without loss nothing is drawn. */
+ * losses fall elsewhere. Without loss nothing is drawn, and packets are tried on other rates. */
 static void draws(void)
 {
-    static const char *const losses[] = {"0 %", "1 %"};
+    static const char *const losses[] = {"0 %", "1 %", "0 %"};
     char text[1024], path[128];
     strcpy(folder, "/tmp/strait-rows-XXXXXX");
     CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(folder));
     struct strait_profile *p = profile_of(8, 100, 200, true);
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 3; i++) {
         struct strait_sweep *sweep;
         struct strait_error err = {0};
         snprintf(text, sizeof(text),
                  "{\"schema\": \"strait-experiment/1\", \"model\": \"cnn\", \"clients\": 2,"
                  " \"strategy\": {\"name\": \"fedavg\", \"rounds\": 2}, \"codec\": \"none\","
                  " \"network\": {\"client\": {\"rate\": \"50 Mbps\", \"rtt\": \"20 ms\","
-                 " \"loss\": \"%s\"}, \"server\": {\"rate\": \"1 Gbps\"}}}",
-                 losses[i]);
+                 " \"loss\": \"%s\"}, \"server\": {\"rate\": \"1 Gbps\"}%s}}",
+                 losses[i], i == 2 ? ", \"detail\": \"packets\"" : "");
         write_text(path, "e.json", text);
         CU_ASSERT_EQUAL_FATAL(strait_sweep_load(&sweep, path, NULL, 0, &err), 0);
         struct strait_plan plan = {.setup = {.file = sweep->file, .profile = p}};
@@ -225,9 +225,13 @@ static void draws(void)
         json_t *row = strait_plan_run_task(&plan, 0, &err);
         CU_ASSERT_PTR_NOT_NULL_FATAL(row);
         const json_t *parts = json_object_get(row, "uncertainty");
-        if (i == 0) {
+        if (i != 1) {
             CU_ASSERT_TRUE(json_is_null(json_object_get(parts, "draws_s")));
+            CU_ASSERT_TRUE(json_is_null(json_object_get(parts, "other_draws_s")));
+            CU_ASSERT_EQUAL(json_is_array(json_object_get(parts, "edges_s")), i == 2);
         } else {
+            CU_ASSERT_EQUAL(json_array_size(json_object_get(parts, "other_draws_s")), 8);
+            CU_ASSERT_TRUE(json_is_null(json_object_get(parts, "edges_s")));
             CU_ASSERT(end_of(row, "uncertainty", "draws_s", 0) <= number(row, "round_s"));
             CU_ASSERT(end_of(row, "uncertainty", "draws_s", 1) >= number(row, "round_s"));
             CU_ASSERT(end_of(row, "uncertainty", "draws_s", 1) >

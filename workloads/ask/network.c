@@ -249,7 +249,8 @@ static void *copy_of(const void *from, size_t n, size_t size)
     return to ? memcpy(to, from, n * size) : NULL;
 }
 
-struct strait_network *strait_network_with_others(const struct strait_network *n)
+/* With room for a rank more. */
+static struct strait_network *copy_network(const struct strait_network *n)
 {
     struct strait_network *w = copy_of(n, 1, sizeof(*w));
     const size_t n_ranks = (size_t)n->n_ranks, n_sites = (size_t)n->n_sites;
@@ -269,6 +270,30 @@ struct strait_network *strait_network_with_others(const struct strait_network *n
         strait_network_free(w);
         return NULL;
     }
+    return w;
+}
+
+struct strait_network *strait_network_at_rate(const struct strait_network *n, double factor)
+{
+    struct strait_network *w = copy_network(n);
+    for (int i = 0; w && i < n->n_ranks; i++) {
+        w->out[i].rate_bits_per_s *= factor;
+        w->in[i].rate_bits_per_s *= factor;
+    }
+    for (int i = 0; w && i < n->n_sites; i++) {
+        w->site_out[i].rate_bits_per_s *= factor;
+        w->site_in[i].rate_bits_per_s *= factor;
+    }
+    for (int i = 0; w && w->between && i < n->n_sites * n->n_sites; i++)
+        w->between[i].rate_bits_per_s *= factor;
+    return w;
+}
+
+struct strait_network *strait_network_with_others(const struct strait_network *n)
+{
+    struct strait_network *w = copy_network(n);
+    if (!w)
+        return NULL;
     double bits_per_s[2] = {0};
     for (int i = 0; i < 2 * n->n_ranks; i++)
         if (strait_network_link(n, i)->n_flows > 0)

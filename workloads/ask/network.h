@@ -148,6 +148,9 @@ struct strait_network *strait_network_star(int n_ranks, struct strait_link serve
 double strait_network_default_window_bytes(const struct strait_network *n);
 /** Flows of others on all ports together. */
 int strait_network_n_flows(const struct strait_network *n);
+/** A copy of n whose links are faster by a factor, delays and queues as they are. Rates that change
+ *  over time stay. Borrows what n owns beside its arrays. NULL when memory runs out. */
+struct strait_network *strait_network_at_rate(const struct strait_network *n, double factor);
 /** A copy of n with one more rank, where the flows of others have their other ends: at the core,
  *  with a port of twice the rate that they can take together, and no delay. Borrows what n owns
  *  beside its arrays. NULL when memory runs out. */

@@ -9,7 +9,7 @@ static json_t *predicted(const char *point, const char *network)
     return json_pack("{s:s, s:s, s:s, s:f, s:[f, f], s:{s:f}, s:{s:[f, f]}, s:{s:s, s:{s:s, s:s, "
                      "s:s, s:s, s:f, s:f, s:f, s:f, s:f}}, s:{s:s}}",
                      "record", "row", "backend", "fluid", "point", point, "round_s", 10.0,
-                     "interval_s", 9.0, 12.0, "path_s", "compute", 2.0, "uncertainty", "base_s",
+                     "interval_s", 9.0, 12.0, "path_s", "compute", 2.0, "uncertainty", "edges_s",
                      10.0, 10.0, "evidence", "basis", "emulated", "case", "network", network,
                      "congestion", "bbr", "family", "server", "messages", "long", "rate_mbps",
                      100.0, "rtt_ms", 20.0, "clients", 8.0, "model_mb", 4.0, "severity", 0.0,

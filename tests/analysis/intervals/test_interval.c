@@ -16,7 +16,7 @@ static struct strait_interval_inputs round_of(double round_s, double compute_s)
     return (struct strait_interval_inputs){.round_s = round_s,
                                            .compute_s = compute_s,
                                            .codec_s = {NAN, NAN},
-                                           .draws_s = {NAN, NAN},
+                                           .edges_s = {NAN, NAN},
                                            .n_steps = 1,
                                            .n_rounds = 1,
                                            .n_waited = 1};
@@ -27,7 +27,9 @@ static const char *basis_of(const json_t *out)
     return json_string_value(json_object_get(json_object_get(out, "evidence"), "basis"));
 }
 
-/* 40 settings whose measured rounds, without compute, lay a tenth above and a fifth below. */
+/* 40 settings whose measured rounds, without compute, lay a tenth above and a fifth below, half of
+ * them each: nine of ten are at most log 1.25 off, 38 of 40 at most once that below and
+ * log 1.1 / log 1.25 of it above. */
 static struct strait_learned tenth_and_fifth(void)
 {
     struct strait_learned l = {.settings = calloc(40, sizeof(*l.settings)), .n = 40};
@@ -38,8 +40,7 @@ static struct strait_learned tenth_and_fifth(void)
         strcpy(s->family, "server");
         strcpy(s->messages, "long");
         memcpy(s->features, clean.features, sizeof(s->features));
-        s->above = log(1.1);
-        s->below = log(1.25);
+        s->off = s->miss = i % 2 ? log(1.1) : -log(1.25);
     }
     return l;
 }
@@ -63,17 +64,44 @@ static void model_alone(void)
     strait_learned_release(&l);
 }
 
-/* A codec that may make 10 s of 8 and draws that may make them of 20: factors of 1.25 and 2, whose
- * logarithms add up as squares, up from the 10 s alone. Below, 9 and 9.5 s. */
+/* Rounds of 10 s, and of 5 and 20 s with other draws: in units of log 2 a mean of 0 and a standard
+ * deviation of 1. Student's t with two degrees of freedom is 4.303, so a fourth draw lies within
+ * 4.303 sqrt(1 + 1/3) = 4.9687 of them. The codec may make 9 or 12.5 s of the round: squares of
+ * logarithms add up. */
 static void known_parts(void)
 {
+    const double reach = 4.9687 * log(2);
     struct strait_interval_inputs in = round_of(10, 0);
     double ends_s[2];
     in.codec_s[0] = 9, in.codec_s[1] = 12.5;
-    in.draws_s[0] = 9.5, in.draws_s[1] = 20;
+    in.other_draws_s[0] = 20, in.other_draws_s[1] = 5, in.n_draws = 2;
     json_t *out = strait_interval_of(ends_s, &in, &clean, NULL);
-    CU_ASSERT_DOUBLE_EQUAL(ends_s[1], 10 * exp(hypot(log(1.25), log(2))), 1e-9);
-    CU_ASSERT_DOUBLE_EQUAL(ends_s[0], 10 * exp(-hypot(log(10 / 9.0), log(10 / 9.5))), 1e-9);
+    CU_ASSERT_DOUBLE_EQUAL(log(ends_s[1] / 10), hypot(reach, log(1.25)), 1e-4);
+    CU_ASSERT_DOUBLE_EQUAL(log(10 / ends_s[0]), hypot(reach, log(10 / 9.0)), 1e-4);
+    const json_t *draws = json_object_get(out, "draws_s");
+    CU_ASSERT_EQUAL(json_number_value(json_array_get(draws, 0)), 5);
+    CU_ASSERT_EQUAL(json_number_value(json_array_get(draws, 1)), 20);
+    json_decref(out);
+}
+
+/* Rounds of 10 s, 2 of them compute. Rates that are 3 % off make 10.24 s of them, as they should,
+ * and the other way 8 s: 8 / 6 s without compute are 1.3333 / 1.03 more than they should. Draws lie
+ * above the run's own: 11, 12 and 13 s are 9, 10 and 11 s without compute, and the interval has
+ * the round inside. */
+static void edges_and_other_draws(void)
+{
+    struct strait_interval_inputs in = round_of(10, 2);
+    double ends_s[2];
+    in.edges_s[0] = 8, in.edges_s[1] = 10.24;
+    json_t *out = strait_interval_of(ends_s, &in, &clean, NULL);
+    CU_ASSERT_DOUBLE_EQUAL(ends_s[0], 2 + 8 * 1.03 / (8 / 6.0), 1e-9);
+    CU_ASSERT_EQUAL(ends_s[1], 10);
+    json_decref(out);
+    in.edges_s[0] = NAN;
+    in.other_draws_s[0] = 40, in.other_draws_s[1] = 40.001, in.other_draws_s[2] = 40.002;
+    in.n_draws = 3;
+    out = strait_interval_of(ends_s, &in, &clean, NULL);
+    CU_ASSERT(ends_s[0] <= 10 && ends_s[1] > 40);
     json_decref(out);
 }
 
@@ -101,19 +129,24 @@ static void steps(void)
     CU_ASSERT_EQUAL(below, 0);
 }
 
-/* What the table learns from a measurement: outside of 4 to 6 s, of which 1 s is compute. 11 s are
- * twice the high end, 2.5 s half of the low one. */
+/* What the table learns from a measurement, without 1 s of compute: 5 s predicted, 2 and 32 with
+ * other draws, whose middle is 8 and whose logarithms lie log 4 around it: a standard deviation of
+ * sqrt(2) log 4, of which a third draw is within 12.706 sqrt(1.5). Measured 10 s: twice the
+ * prediction. */
 static void scores(void)
 {
-    const double base_s[2] = {4, 6};
-    double below, above;
-    strait_interval_scores(&below, &above, base_s, 1, 11);
-    CU_ASSERT_DOUBLE_EQUAL(above, log(2), 1e-12);
-    CU_ASSERT_DOUBLE_EQUAL(below, log(3.0 / 10), 1e-12);
-    strait_interval_scores(&below, &above, base_s, 1, 2.5);
-    CU_ASSERT_DOUBLE_EQUAL(below, log(2), 1e-12);
-    strait_interval_scores(&below, &above, base_s, 1, 0.5); /* shorter than the compute alone */
-    CU_ASSERT_DOUBLE_EQUAL(below, log(100), 1e-9);
+    json_t *row =
+        json_pack("{s:f, s:{s:f}, s:{s:[f, f], s:n, s:n}}", "round_s", 6.0, "path_s", "compute",
+                  1.0, "uncertainty", "other_draws_s", 3.0, 33.0, "codec_s", "edges_s");
+    struct strait_learned_setting s;
+    strait_interval_scores(&s, row, 11);
+    CU_ASSERT_DOUBLE_EQUAL(s.off, log(2), 1e-12);
+    CU_ASSERT_DOUBLE_EQUAL(s.miss, log(10 / 8.0), 1e-12);
+    CU_ASSERT_DOUBLE_EQUAL(s.low, 12.706 * sqrt(3) * log(4), 1e-9);
+    CU_ASSERT_EQUAL(s.high, s.low);
+    strait_interval_scores(&s, row, 0.5); /* shorter than the compute alone */
+    CU_ASSERT_DOUBLE_EQUAL(s.off, log(1 / 100.0), 1e-9);
+    json_decref(row);
 }
 
 /* The weakest part names the evidence. */
@@ -160,8 +193,9 @@ static void evidence(void)
 static const struct strait_test tests[] = {
     {"the model's own error moves the ends of all but compute", model_alone},
     {"parts that are known are independent", known_parts},
+    {"an edge counts beyond proportion, and the round lies inside", edges_and_other_draws},
     {"steps spread by their percentiles, and the slowest client counts", steps},
-    {"a measured round says how far it lies outside", scores},
+    {"a measured round says how far it lies from its middle", scores},
     {"evidence is named by its weakest part", evidence},
 };
 STRAIT_SUITE("analysis/intervals/interval", tests);

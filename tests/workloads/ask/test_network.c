@@ -193,6 +193,13 @@ static void flows_of_others(void)
     CU_ASSERT(w->site[2] == -1 && w->site[1] == 0);
     CU_ASSERT_EQUAL(w->site_in[0].rate_bits_per_s, 1e9);
     strait_network_free(w);
+    w = strait_network_at_rate(n, 1.25);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(w);
+    CU_ASSERT(w->n_ranks == 2 && w->n_others == 0 && w->in[1].n_flows == 2);
+    CU_ASSERT(w->in[1].rate_bits_per_s == 10e6 && w->out[1].rate_bits_per_s == 12.5e6);
+    CU_ASSERT(w->site_in[0].rate_bits_per_s == 1.25e9 && w->site_out[0].rate_bits_per_s == 1.25e9);
+    CU_ASSERT_EQUAL(n->in[1].rate_bits_per_s, 8e6);
+    strait_network_free(w);
     strait_network_free(n);
 }
 
