@@ -134,6 +134,9 @@ int strait_sim_facts(struct strait_run *run, struct strait_error *err)
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
         if (strait_sim_constant(run, all[i].name, all[i].value, all[i].source, err) != 0)
             return -1;
+    if (n->tcp.hystart && strait_sim_constant(run, "hystart", json_true(),
+                                              "the experiment; Linux 6.1 tcp_cubic.c", err) != 0)
+        return -1;
     json_t *effects = strait_packet_effects(n);
     json_object_update(run->facts->report, effects);
     json_decref(effects);

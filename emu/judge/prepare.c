@@ -24,10 +24,12 @@ bool strait_emu_is_loopback(const struct strait_run *run)
     return run->control && strcmp(run->control, "loopback") == 0;
 }
 
+static const char hystart_path[] = "/sys/module/tcp_cubic/parameters/hystart";
+
 bool strait_emu_hystart_is_on(void)
 {
     int on = 1;
-    FILE *f = fopen("/sys/module/tcp_cubic/parameters/hystart", "r");
+    FILE *f = fopen(hystart_path, "r");
     if (!f)
         return true; /* the kernel's default */
     if (fscanf(f, "%d", &on) != 1)
@@ -36,9 +38,32 @@ bool strait_emu_hystart_is_on(void)
     return on != 0;
 }
 
+/* Where the experiment asks for HyStart it is on, or switched on in a guest, whose kernel is this
+ * run's alone; dilated, it would see other delays. */
+static int check_hystart(const struct strait_tcp *tcp, double k, struct strait_error *err)
+{
+    if (!tcp->hystart || (k <= 1 && strait_emu_hystart_is_on()))
+        return 0;
+    if (k > 1)
+        return strait_error_set(err, STRAIT_ERR_INPUT, "emu",
+                                "expected no HyStart at dilation %g, found \"hystart\" true: its "
+                                "delays are not dilated (--launcher vuml)",
+                                k);
+    FILE *f = strait_emu_in_virtual_time() ? fopen(hystart_path, "w") : NULL;
+    const bool written = f && fputs("1\n", f) >= 0;
+    if (f && fclose(f) == 0 && written && strait_emu_hystart_is_on())
+        return 0;
+    return strait_error_set(err, STRAIT_ERR_HOST, "emu",
+                            "HyStart is off in this kernel (%s), \"hystart\" asks for it: "
+                            "--launcher vuml",
+                            hystart_path);
+}
+
 static int check_tcp(const struct strait_run *run, double k, struct strait_error *err)
 {
     const struct strait_tcp *tcp = &run->network->tcp;
+    if (check_hystart(tcp, k, err) != 0)
+        return -1;
     if (tcp->congestion == STRAIT_CUBIC && k > 1 && strait_emu_hystart_is_on())
         return strait_error_set(err, STRAIT_ERR_INPUT, "emu",
                                 "expected congestion control reno or bbr at dilation %g, "

@@ -1,7 +1,7 @@
 # What the first process of any guest does when its files and modules are there: JOB/argv, run on a
 # kernel that is the same in all of them.
 # HyStart has thresholds in real time, which dilation would break; off in either guest, so that they
-# are the same machine.
+# are the same machine. Who asks for it in virtual time gets it (emu/judge/prepare.c).
 echo 0 >/sys/module/tcp_cubic/parameters/hystart
 # Packets between a veth's two ends: the default of 1000 overflows after every pause of the host's.
 echo 100000 >/proc/sys/net/core/netdev_max_backlog

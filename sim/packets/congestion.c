@@ -67,6 +67,55 @@ double strait_congestion_ssthresh(struct strait_connection *c, double now_s)
 void strait_cubic_reset(struct strait_connection *c)
 {
     c->cubic = (struct strait_cubic){.epoch = NAN, .last = -INFINITY};
+    c->hystart = (struct strait_hystart){.end_seq = c->nxt,
+                                         .least_s = INFINITY,
+                                         .begin_s = INFINITY,
+                                         .ack_s = -INFINITY,
+                                         .rtt_s = INFINITY,
+                                         .is_on = c->hystart.is_on};
+}
+
+/* Linux tcp_cubic.c hystart_update: a train of acknowledgements that come within 2 ms of each other
+ * for half of the path's round trip, or 8 samples of which none is within an eighth of the least
+ * round trip, 4 to 16 ms. Super-packets hold acknowledgements back for 1 ms at most. */
+static const double TRAIN_GAP_S = 2e-3, LEAST_DELAY_S = 4e-3, MOST_DELAY_S = 16e-3,
+                    MOST_CUSHION_S = 1e-3, CUSHION_BYTES = 4 * 65536.0;
+enum { LOW_WINDOW = 16, HYSTART_SAMPLES = 8 };
+
+static bool is_long_train(const struct strait_connection *c, double now_s)
+{
+    const double bytes_per_s = strait_pacing_rate(c) * c->segment_bytes,
+                 cushion_s = fmin(MOST_CUSHION_S, CUSHION_BYTES / bytes_per_s);
+    return now_s - c->hystart.begin_s > (c->hystart.least_s + cushion_s) / 2;
+}
+
+void strait_cubic_acked(struct strait_connection *c, double rtt_s, double now_s)
+{
+    struct strait_hystart *h = &c->hystart;
+    if (strait_tick_of(now_s) - c->cubic.epoch < 1 / STRAIT_TICK_S) /* not right after a loss */
+        return;
+    h->least_s = fmin(h->least_s, rtt_s);
+    if (h->found || c->cwnd >= c->ssthresh)
+        return;
+    if (c->una > h->end_seq) {
+        h->begin_s = h->ack_s = now_s;
+        h->end_seq = c->nxt;
+        h->rtt_s = INFINITY;
+        h->n_samples = 0;
+    }
+    if (c->cwnd < LOW_WINDOW)
+        return;
+    if (now_s - h->ack_s <= TRAIN_GAP_S) {
+        h->ack_s = now_s;
+        h->found = is_long_train(c, now_s);
+    }
+    h->rtt_s = fmin(h->rtt_s, rtt_s);
+    if (h->n_samples < HYSTART_SAMPLES)
+        h->n_samples++;
+    else
+        h->found |= h->rtt_s > h->least_s + fmin(fmax(h->least_s / 8, LEAST_DELAY_S), MOST_DELAY_S);
+    if (h->found)
+        c->ssthresh = c->cwnd;
 }
 
 void strait_cubic_idle(struct strait_connection *c, double now_s)

@@ -55,7 +55,7 @@ void strait_connection_init(struct strait_connection *c, struct strait_wire *w, 
             (uint64_t)plan->channel << 8 | plan->number)),
         .key = strait_packet_key(plan->seed, plan->src, plan->dst, plan->ordinal),
         .ssthresh = INFINITY,
-        .srtt_s = rtt_s, /* of the handshake */
+        .srtt_s = rtt_s,       /* of the handshake */
         .mdev_s = 1.5 * rtt_s, /* twice that, less a quarter with the greeting's acknowledgement */
         .mdev_max_s = tcp->rto_min_s,
         .rttvar_s = fmax(tcp->rto_min_s, 2 * rtt_s),
@@ -72,6 +72,7 @@ void strait_connection_init(struct strait_connection *c, struct strait_wire *w, 
         .timer_s = INFINITY,
         .send_s = INFINITY,
         .turn_bytes = INFINITY,
+        .hystart = {.least_s = INFINITY, .rtt_s = INFINITY, .is_on = tcp->hystart},
         .first_sent = UINT64_MAX,
         .last_sent = UINT64_MAX,
     };
@@ -277,6 +278,8 @@ void strait_connection_ack(struct strait_connection *c, const struct strait_pack
     if (longest_s > 0)
         measure(c, longest_s);
     c->min_rtt_s = fmin(c->min_rtt_s, rs.rtt_s);
+    if (c->hystart.is_on && isfinite(rs.rtt_s))
+        strait_cubic_acked(c, rs.rtt_s, now_s);
     if (advanced)
         c->n_backoff = 0;
     finish_sample(c, &rs);

@@ -3,7 +3,7 @@
  * time-outs, Reno, CUBIC and BBR.
  *
  * What differs from Linux: an acknowledgement tells of all that has arrived (there: of three
- * blocks), the receiver's memory has no limit beside the window, HyStart is off.
+ * blocks), the receiver's memory has no limit beside the window.
  *
  * Sources: RFC 5681, RFC 6298 (time-outs), RFC 6937 (PRR), RFC 8985 (RACK, TLP), RFC 9438 (CUBIC),
  * RFC 6928; Linux 6.1 net/ipv4/tcp_input.c, tcp_output.c, tcp_recovery.c, tcp_rate.c, tcp_cubic.c,
@@ -56,6 +56,16 @@ struct strait_rate_sample { /* of one acknowledgement; segments and seconds */
 struct strait_cubic {
     double last_max, k_s, origin, friendly, acked, count, last_cwnd;
     double epoch, last; /* ticks; epoch NAN: none yet */
+};
+
+/* HyStart: where slow start ends before a loss. A round ends with the acknowledgement of what was
+ * sent when it began. */
+struct strait_hystart {
+    uint64_t end_seq;
+    double least_s;               /* round trip of all */
+    double begin_s, ack_s, rtt_s; /* of this round: begin, end of its train, least round trip */
+    int n_samples;
+    bool is_on, found;
 };
 
 enum strait_bbr_mode {
@@ -137,6 +147,7 @@ struct strait_connection {
     double own_port_bytes;
     uint64_t n_sent;
     struct strait_cubic cubic;
+    struct strait_hystart hystart;
     struct strait_bbr bbr;
 };
 
@@ -216,6 +227,8 @@ double strait_congestion_ssthresh(struct strait_connection *c, double now_s);
 void strait_congestion_avoid(struct strait_connection *c, double acked, double now_s);
 void strait_cubic_reset(struct strait_connection *c);
 void strait_cubic_idle(struct strait_connection *c, double now_s);
+void strait_cubic_acked(struct strait_connection *c, double rtt_s, double now_s); /* HyStart */
+double strait_pacing_rate(const struct strait_connection *c); /* sender.c; segments/s */
 void strait_bbr_init(struct strait_connection *c);
 void strait_bbr_ack(struct strait_connection *c, const struct strait_rate_sample *rs, double now_s);
 void strait_bbr_start(struct strait_connection *c, double now_s); /* after idleness */

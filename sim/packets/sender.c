@@ -112,7 +112,7 @@ static bool write_more(struct strait_connection *c, double now_s)
 }
 
 /* Segments/s at which Linux would pace, by tcp_update_pacing_rate for Reno and CUBIC. */
-static double pacing_rate(const struct strait_connection *c)
+double strait_pacing_rate(const struct strait_connection *c)
 {
     return c->congestion == STRAIT_BBR
                ? c->pacing_per_s
@@ -122,7 +122,7 @@ static double pacing_rate(const struct strait_connection *c)
 /* Segments that leave together (Linux tcp_tso_autosize): a millisecond at that rate. */
 static double burst_of(const struct strait_connection *c)
 {
-    return fmin(fmax(2, floor(pacing_rate(c) / 1024)), c->largest_burst);
+    return fmin(fmax(2, floor(strait_pacing_rate(c) / 1024)), c->largest_burst);
 }
 
 /* Linux tcp_tso_should_defer: wait for more acknowledgements, to send more at once. */
@@ -142,7 +142,7 @@ static bool is_held(const struct strait_connection *c)
     const double burst = burst_of(c), frame_bytes = c->segment_bytes + c->wire->header_bytes,
                  n_waiting = ceil(c->own_port_bytes / (burst * frame_bytes) - 1e-9),
                  each_bytes = burst * c->segment_bytes + PACKET_MEMORY_BYTES,
-                 paced_bytes = pacing_rate(c) * c->segment_bytes / 1024;
+                 paced_bytes = strait_pacing_rate(c) * c->segment_bytes / 1024;
     return n_waiting * each_bytes >= fmax(2 * each_bytes, paced_bytes);
 }
 

@@ -160,7 +160,7 @@ bool strait_network_loses(const struct strait_network *n)
 
 bool strait_network_by_packets(const struct strait_network *n)
 {
-    const bool any = (n->tcp.congestion == STRAIT_BBR && !n->drag) ||
+    const bool any = (n->tcp.congestion == STRAIT_BBR && !n->drag) || n->tcp.hystart ||
                      strait_network_is_imperfect(n) || strait_network_n_flows(n) > 0;
     return n->detail == STRAIT_DETAIL_PACKETS || (n->detail == STRAIT_DETAIL_CHOSEN && any);
 }

@@ -40,6 +40,7 @@ struct strait_tcp {
     double window_bytes;         /* limit of unacknowledged bytes a connection; INFINITY: none */
     double rto_min_s;            /* 0.2 */
     bool slow_start_after_idle;  /* the window decays while idle (not under BBR) */
+    bool hystart;                /* CUBIC leaves slow start before the queue overflows */
     unsigned n_connections;      /* of a stream, each carries an equal part of every message */
 };
 

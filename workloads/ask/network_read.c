@@ -170,6 +170,19 @@ static int read_detail(struct strait_network *n, struct strait_object *network,
                               "\"auto\", \"flows\" or \"packets\"", name, names);
 }
 
+/* HyStart is CUBIC's. */
+static int check_hystart(const struct strait_tcp *tcp, const struct strait_object *o,
+                         struct strait_error *err)
+{
+    char where[STRAIT_JSON_POINTER_MAX * 2];
+    if (!tcp->hystart || tcp->congestion == STRAIT_CUBIC)
+        return 0;
+    strait_object_where(o, "hystart", where, sizeof(where));
+    return strait_error_set(err, STRAIT_ERR_INPUT, where,
+                            "expected false, or the congestion cubic, found true with %s",
+                            strait_congestion_name(tcp->congestion));
+}
+
 static int read_tcp(struct strait_network *n, struct strait_object *network,
                     struct strait_error *err)
 {
@@ -190,6 +203,7 @@ static int read_tcp(struct strait_network *n, struct strait_object *network,
                                   err) != 0 ||
         strait_object_bool_or(&o, &tcp->slow_start_after_idle, "slow_start_after_idle", true,
                               err) != 0 ||
+        strait_object_bool_or(&o, &tcp->hystart, "hystart", false, err) != 0 ||
         strait_object_integer_or(network, &n_connections, "connections", 1, STRAIT_MAX_CONNECTIONS,
                                  1, err) != 0 ||
         strait_object_close(&o, err) != 0)
@@ -198,7 +212,7 @@ static int read_tcp(struct strait_network *n, struct strait_object *network,
     n->names_congestion = strait_object_has(&o, "congestion");
     for (tcp->congestion = STRAIT_RENO; tcp->congestion <= STRAIT_CUBIC; tcp->congestion++)
         if (strcmp(congestion, strait_congestion_name(tcp->congestion)) == 0)
-            return 0;
+            return check_hystart(tcp, &o, err);
     strait_object_where(&o, "congestion", where, sizeof(where));
     return strait_refuse_name(err, STRAIT_ERR_INPUT, where, "\"reno\", \"bbr\" or \"cubic\"",
                               congestion, (const char *const[]){"reno", "bbr", "cubic", NULL});

@@ -179,6 +179,18 @@ static void see_hystart(void *arg)
         taken(&w);
     w.network->tcp.congestion = STRAIT_RENO;
     taken(&w);
+    w.network->tcp.congestion = STRAIT_CUBIC;
+    w.network->tcp.hystart = true;
+    refused(&w, STRAIT_ERR_INPUT,
+            "expected no HyStart at dilation 2, found \"hystart\" true: its delays are not dilated "
+            "(--launcher vuml)");
+    w.run.dilation = 1;
+    if (on)
+        taken(&w);
+    else
+        refused(&w, STRAIT_ERR_HOST,
+                "HyStart is off in this kernel (/sys/module/tcp_cubic/parameters/hystart), "
+                "\"hystart\" asks for it: --launcher vuml");
     world_release(&w);
 }
 

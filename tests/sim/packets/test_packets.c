@@ -13,7 +13,7 @@ static const double RATE = 1e9, RTT_S = 0.05, SEGMENT = 1448, HEADER = 66;
 struct setting {
     enum strait_congestion congestion;
     double rate, rtt_s, loss_ratio, jitter_s, queue_bytes;
-    bool keeps_window;
+    bool keeps_window, hystart;
     uint64_t seed;
 };
 
@@ -24,6 +24,7 @@ static struct strait_network *network_of(const struct setting *s, int n_senders)
     struct strait_tcp tcp = strait_rig_tcp();
     tcp.congestion = s->congestion;
     tcp.window_bytes = INFINITY;
+    tcp.hystart = s->hystart;
     tcp.slow_start_after_idle = !s->keeps_window;
     out.delay_s = in.delay_s = s->rtt_s / 2;
     out.loss_ratio = s->loss_ratio;
@@ -88,6 +89,32 @@ static void slow_start(void)
         CU_ASSERT_DOUBLE_EQUAL(took_s, expected_s, all[i] == STRAIT_BBR ? 0.06 * expected_s : 1e-3);
         close_world(&w);
     }
+}
+
+/* By how much drops of its queue move a message: against a queue that holds everything. */
+static double moved_s(struct setting s, double bytes)
+{
+    double took_s[2];
+    for (int i = 0; i < 2; i++) {
+        struct world w = open_world(&s);
+        took_s[i] = send(&w, 0, bytes);
+        close_world(&w);
+        s.queue_bytes = 1e12;
+    }
+    return fabs(took_s[0] - took_s[1]);
+}
+
+/* At 1 Gbps and 50 ms the path holds 4129 packets, its queue 2500. HyStart ends slow start after
+ * acknowledgements for half a round trip and half a millisecond: 2105 segments of the window of
+ * 2560, when as many wait, and at 4665 of the 6629 that fit. So nothing is dropped; without HyStart
+ * the next window, 10240, overflows the queue. */
+static void hystart(void)
+{
+    struct setting s = {STRAIT_CUBIC,    RATE,     RTT_S, .queue_bytes = 2500 * (SEGMENT + HEADER),
+                        .hystart = true, .seed = 1};
+    CU_ASSERT_DOUBLE_EQUAL(moved_s(s, 40e6), 0, 1e-12);
+    s.hystart = false;
+    CU_ASSERT_AT_LEAST(moved_s(s, 40e6), 1e-3);
 }
 
 /* After an idle second at 50 ms, four time-outs of 250 ms (no fifth has passed entirely: RFC 5681
@@ -412,6 +439,7 @@ static void own_port(void)
 
 static const struct strait_test tests[] = {
     {"without losses it is slow start", slow_start},
+    {"HyStart ends slow start before a queue overflows", hystart},
     {"windows shrink while idle", idle},
     {"young connections are patient", young_connections_are_patient},
     {"Reno's mean window follows the square root law", square_root_law},
