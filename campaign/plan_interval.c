@@ -7,6 +7,7 @@
 #include "analysis/intervals/interval.h"
 #include "plan.h"
 #include "workloads/ask/packet_effects.h"
+#include "workloads/ask/software.h"
 
 /* Draws of losses beside the prediction's own: fewer where they would be long, which is where a
  * run's own losses average out. */
@@ -142,6 +143,36 @@ static int edges(double ends_s[2], const struct strait_plan_setup *setup,
     return 0;
 }
 
+/* Stated errors of constants are taken as standard errors: 1.645 of them hold 90 %. */
+static const double N_ERRORS = 1.645;
+
+/* The round with each of its software's constants off by its error, by which it moves either way. */
+static int constants(double ends_s[2], const struct strait_plan_setup *setup,
+                     const struct strait_experiment *e, double round_s, struct strait_error *err)
+{
+    json_t *used = strait_software_used(e), *of;
+    const char *name;
+    double moves = 0;
+    int failed = 0;
+    json_object_foreach (used, name, of) {
+        const double off = strait_software_error(e, name, of);
+        struct strait_experiment moved = *e;
+        double moved_s;
+        if (failed || !(off > 0) || !(round_s > 0))
+            continue;
+        for (unsigned i = 0; i < e->strategy->n_params; i++)
+            if (strcmp(e->strategy->params[i].name, name) == 0)
+                moved.params[i] += N_ERRORS * off;
+        const struct move m = {.end = -1, .rate = 1};
+        failed = run_moved(&moved_s, setup, &moved, m, err);
+        moves = failed ? moves : hypot(moves, log(moved_s / round_s));
+    }
+    json_decref(used);
+    ends_s[0] = moves > 0 ? round_s * exp(-moves) : NAN;
+    ends_s[1] = moves > 0 ? round_s * exp(moves) : NAN;
+    return failed;
+}
+
 /* The logarithm of a training step's 90th percentile over its median, all layers moving together;
  * 0 where the table has no spread. */
 static double step_spread(const struct strait_model *m)
@@ -195,7 +226,8 @@ int strait_plan_put_interval(json_t *row, const struct strait_plan_setup *setup,
     in.n_steps = step_s > 0 ? in.compute_s / step_s : 1;
     if (codec_ends(in.codec_s, (const bool[2]){true, true}, setup, e, err) != 0 ||
         other_draws(&in, setup, e, strait_row_number(bytes, "payload"), err) != 0 ||
-        edges(in.edges_s, setup, e, err) != 0)
+        edges(in.edges_s, setup, e, err) != 0 ||
+        constants(in.constants_s, setup, e, in.round_s, err) != 0)
         return -1;
     json_t *uncertainty = strait_interval_of(interval_s, &in, &c, setup->learned);
     json_object_set(row, "evidence", json_object_get(uncertainty, "evidence"));

@@ -69,10 +69,12 @@ static struct reach reach_of(const struct strait_interval_inputs *in, bool own)
     const double at = log_rest(in, in->round_s);
     struct reach r = of_draws(in, own);
     double low = 0, high = 0;
-    if (isfinite(in->codec_s[0]) && isfinite(in->codec_s[1])) {
-        r.low = hypot(r.low, fmax(0, at - log_rest(in, in->codec_s[0])));
-        r.high = hypot(r.high, fmax(0, log_rest(in, in->codec_s[1]) - at));
-    }
+    const double *const parts[] = {in->codec_s, in->constants_s};
+    for (int i = 0; i < 2; i++)
+        if (isfinite(parts[i][0]) && isfinite(parts[i][1])) {
+            r.low = hypot(r.low, fmax(0, at - log_rest(in, parts[i][0])));
+            r.high = hypot(r.high, fmax(0, log_rest(in, parts[i][1]) - at));
+        }
     for (int i = 0; i < 2 && isfinite(in->edges_s[i]); i++) {
         const double moves = log_rest(in, in->edges_s[i]) - at;
         low = fmax(low, -moves - log(STRAIT_INTERVAL_OFF));
@@ -102,6 +104,7 @@ void strait_interval_scores(struct strait_learned_setting *out, const json_t *pr
     for (size_t i = 0; i < in.n_draws && i < STRAIT_INTERVAL_DRAWS; i++)
         in.other_draws_s[i] = json_number_value(json_array_get(draws, i));
     read_ends(in.codec_s, parts, "codec_s");
+    read_ends(in.constants_s, parts, "constants_s");
     read_ends(in.edges_s, parts, "edges_s");
     const struct reach r = reach_of(&in, false);
     out->low = r.low;
@@ -200,6 +203,8 @@ json_t *strait_interval_of(double interval_s[2], const struct strait_interval_in
     if (is_point)
         interval_s[0] = interval_s[1] = NAN;
     json_t *out = parts_json(in);
+    if (isfinite(in->constants_s[0]))
+        json_object_set_new(out, "constants_s", ends(in->constants_s));
     json_object_set_new(out, "compute_s", slack[1] > 0 ? ends(compute_s) : json_null());
     json_object_set_new(out, "base_s", ends(base_s));
     json_object_set_new(out, "model", known ? ends(model_s) : json_null());

@@ -15,8 +15,8 @@ struct strait_interval_inputs {
     double codec_s[2];         /* with the codec's quick and slow quantiles; NAN: nothing varies */
     double other_draws_s[STRAIT_INTERVAL_DRAWS]; /* with other draws of losses */
     size_t n_draws;                              /* 0: nothing is drawn */
-    double
-        edges_s[2]; /* with all rates STRAIT_INTERVAL_OFF times, and divided by it; NAN: not run */
+    double constants_s[2]; /* with software's constants off by their errors; NAN: none has any */
+    double edges_s[2];     /* rates STRAIT_INTERVAL_OFF times, and divided by it; NAN: not run */
     /* Of training steps: ln of the 90th percentile over the median, how many of them a client does
      * in a round, how many rounds there are and how many clients a round waits for. */
     double step_log_p90, n_steps, n_rounds, n_waited;
@@ -28,7 +28,8 @@ struct strait_interval_inputs {
  *  Out:     interval_s   low and high end; both NAN: nothing is known of any spread
  *  In:      learned      NULL: no margin for the model's own error
  *  Returns: a new object for a row's "uncertainty": {level, codec_s, draws_s, other_draws_s,
- *           edges_s, compute_s, base_s, model}: ends of each part alone, null where it has none
+ *           edges_s, compute_s, base_s, model}: ends of each part alone, null where it has none,
+ *           constants_s only where it has some
  *           (draws_s: least and most, its own too); base_s, what codec, draws and edges make of the
  *           round; and "evidence" */
 json_t *strait_interval_of(double interval_s[2], const struct strait_interval_inputs *inputs,

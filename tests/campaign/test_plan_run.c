@@ -245,8 +245,54 @@ static void draws(void)
     folder_remove(folder);
 }
 
+/* WFBP where all that a round waits for are its calls: cnn's 8 tensors after backward at a launch of
+ * 100 ms each, on a network that adds next to nothing. An error of 10 ms moves them by 1.645 x 10 %
+ * either way; without a figure nothing moves. */
+static void constants(void)
+{
+    static const char *const errors[] = {"10 ms: why", "not known"};
+    char text[1024], path[128], name[128];
+    strcpy(folder, "/tmp/strait-rows-XXXXXX");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(folder));
+    for (int i = 0; i < 2; i++) {
+        struct strait_sweep *sweep;
+        struct strait_error err = {0};
+        snprintf(text, sizeof(text),
+                 "{\"schema\": \"strait-software/1\", \"title\": \"s\", \"software\": "
+                 "{\"constants\": {\"launch\": \"100 ms\"}}, \"sources\": {\"launch\": {"
+                 "\"source\": \"s\", \"model\": \"cnn\", \"device\": \"d\", \"figures\": 2,"
+                 " \"error\": \"%s\", \"reach\": \"all\"}}}",
+                 errors[i]);
+        write_text(name, "s.json", text);
+        snprintf(text, sizeof(text),
+                 "{\"schema\": \"strait-experiment/1\", \"model\": \"cnn\", \"clients\": 2,"
+                 " \"strategy\": {\"name\": \"wfbp\", \"rounds\": 2}, \"codec\": \"none\","
+                 " \"network\": {\"client\": {\"rate\": \"40 Gbps\"}}, \"software\": \"%s\"}",
+                 name);
+        write_text(path, "e.json", text);
+        CU_ASSERT_EQUAL_FATAL(strait_sweep_load(&sweep, path, NULL, 0, &err), 0);
+        struct strait_profile *p = profile_of(8, 100, 200, true);
+        struct strait_plan plan = {.setup = {.file = sweep->file, .profile = p}};
+        CU_ASSERT_EQUAL(strait_plan_add(&plan, sweep, &strait_fluid, 1, false, &err), 0);
+        json_t *row = strait_plan_run_task(&plan, 0, &err);
+        CU_ASSERT_PTR_NOT_NULL_FATAL(row);
+        if (i == 0)
+            CU_ASSERT_DOUBLE_EQUAL(end_of(row, "uncertainty", "constants_s", 1) /
+                                       number(row, "round_s"),
+                                   1.1645, 0.003);
+        else
+            CU_ASSERT_PTR_NULL(json_object_get(json_object_get(row, "uncertainty"), "constants_s"));
+        json_decref(row);
+        strait_plan_release(&plan);
+        strait_profile_free(p);
+        strait_sweep_free(sweep);
+    }
+    folder_remove(folder);
+}
+
 static const struct strait_test tests[] = {
     {"draws of losses spread a prediction", draws},
+    {"constants of software spread it by their errors", constants},
     {"a break-even simulates the ends of a codec that can change it", ends_that_matter},
     {"an interval lies between what the profile's quantiles predict", intervals},
     {"the same point without a codec is a reference", references},

@@ -1,6 +1,9 @@
 #include "software.h"
 
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
+#include "core/units.h"
 
 static bool says(const struct strait_experiment *e, const char *of, const char *inside,
                  const char *name)
@@ -20,13 +23,40 @@ static bool is_own(const struct strait_experiment *e, const json_t *from)
            strcmp(device, on) == 0;
 }
 
-/* What is chosen by a name is read in the library's code, not estimated. */
-static bool is_choice(const struct strait_experiment *e, const char *name)
+/* NULL: the strategy has no such parameter. */
+static const struct strait_param *find_param(const struct strait_experiment *e, const char *name)
 {
     for (unsigned i = 0; i < e->strategy->n_params; i++)
         if (strcmp(e->strategy->params[i].name, name) == 0)
-            return e->strategy->params[i].kind == STRAIT_PARAM_CHOICE;
-    return false;
+            return &e->strategy->params[i];
+    return NULL;
+}
+
+/* What is chosen by a name is read in the library's code, not estimated. */
+static bool is_choice(const struct strait_experiment *e, const char *name)
+{
+    const struct strait_param *p = find_param(e, name);
+    return p && p->kind == STRAIT_PARAM_CHOICE;
+}
+
+double strait_software_error(const struct strait_experiment *e, const char *constant,
+                             const json_t *used)
+{
+    const struct strait_param *p = find_param(e, constant);
+    const char *said = json_string_value(json_object_get(used, "error"));
+    char figure[32], *end;
+    double value;
+    if (!p || !said || strcspn(said, ":,") >= sizeof(figure))
+        return NAN;
+    snprintf(figure, sizeof(figure), "%.*s", (int)strcspn(said, ":,"), said);
+    if (p->kind == STRAIT_PARAM_TIME || p->kind == STRAIT_PARAM_SPEED)
+        return strait_quantity_parse(
+                   &value, p->kind == STRAIT_PARAM_TIME ? STRAIT_UNIT_TIME : STRAIT_UNIT_SPEED,
+                   figure, "error", NULL) == 0
+                   ? value
+                   : NAN;
+    value = strtod(figure, &end);
+    return end != figure && *end == '\0' ? value : NAN;
 }
 
 json_t *strait_software_used(const struct strait_experiment *e)

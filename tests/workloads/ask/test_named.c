@@ -309,6 +309,23 @@ static void software_constants(void)
     CU_ASSERT_EQUAL(json_object_size(used), 1);
     CU_ASSERT_EQUAL(json_real_value(json_object_get(launch, "value")), 3e-3);
     CU_ASSERT_EQUAL(json_integer_value(json_object_get(launch, "figures")), 2);
+    static const struct {
+        const char *said;
+        double off; /* NAN: not a figure of that unit */
+    } errors[] = {{"1 ms", 1e-3},
+                  {"0.1 ms: why", 1e-4},
+                  {"0.2 s, the spread", 0.2},
+                  {"a factor of 2: why", NAN},
+                  {"0.1", NAN},
+                  {"not known", NAN},
+                  {"", NAN}};
+    for (size_t i = 0; i < sizeof(errors) / sizeof(*errors); i++) {
+        json_object_set_new((json_t *)launch, "error", json_string(errors[i].said));
+        const double off = strait_software_error(e, "launch", launch);
+        strait_test_context("%s", errors[i].said);
+        CU_ASSERT(isnan(errors[i].off) ? isnan(off) : fabs(off - errors[i].off) < 1e-15);
+    }
+    CU_ASSERT(isnan(strait_software_error(e, "no such", launch)));
     CU_ASSERT(json_is_false(json_object_get(launch, "own")));
     json_decref(used);
     strait_experiment_free(e);
