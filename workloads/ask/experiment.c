@@ -390,7 +390,7 @@ static const double *find_param(const struct strait_experiment *e, const char *n
         if (params[i].name == name)
             return &e->params[i];
     for (unsigned i = 0; i < n; i++)
-        if (strcmp(params[i].name, name) == 0)
+        if (*params[i].name == *name && strcmp(params[i].name, name) == 0)
             return &e->params[i];
     return NULL;
 }

@@ -107,9 +107,28 @@ enum { MANY_RANKS = 256 };
 
 static void widen(double *window_bytes, const struct strait_network *n, int src, int dst)
 {
-    if (src != dst && src < n->n_ranks && dst < n->n_ranks)
+    if (src >= 0 && src != dst && src < n->n_ranks && dst < n->n_ranks)
         *window_bytes = fmax(*window_bytes, 2 * strait_path_bits_per_s(n, src, dst) / 8 *
                                                 strait_path_rtt_s(n, src, dst));
+}
+
+/* Whether paths of these two ranks are the same. */
+static bool is_like(const struct strait_network *n, int a, int b)
+{
+    const struct strait_link *links[2][2] = {{&n->out[a], &n->out[b]}, {&n->in[a], &n->in[b]}};
+    for (int i = 0; i < 2; i++)
+        if (links[i][0]->rate_bits_per_s != links[i][1]->rate_bits_per_s ||
+            links[i][0]->delay_s != links[i][1]->delay_s)
+            return false;
+    return strait_network_site(n, a) == strait_network_site(n, b);
+}
+
+/* Whether there are two like it right before it, whose paths to others and to each other are its
+ * paths too. */
+static bool is_third(const struct strait_network *n, int rank)
+{
+    return rank >= 2 && rank < n->n_ranks && is_like(n, rank, rank - 1) &&
+           is_like(n, rank - 1, rank - 2);
 }
 
 /* Twice the bandwidth-delay product of the longest path, as on a well-tuned host, and at least 1
@@ -118,10 +137,14 @@ double strait_network_default_window_bytes(const struct strait_network *n)
 {
     double window_bytes = 1e6;
     for (int i = 0; i < n->n_ranks; i++) {
+        if (is_third(n, i))
+            continue;
         for (int j = 0; j < n->n_ranks && n->n_ranks <= MANY_RANKS; j++)
-            widen(&window_bytes, n, i, j);
+            if (!is_third(n, j))
+                widen(&window_bytes, n, i, j);
         widen(&window_bytes, n, 0, i);
         widen(&window_bytes, n, i, 0);
+        widen(&window_bytes, n, i - 1, i);
         widen(&window_bytes, n, i, i + 1);
     }
     return window_bytes;
