@@ -332,10 +332,27 @@ static int compare_doubles(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static double median(double *x, size_t n)
+/* Of one of the three columns, whose values go to x. */
+static double median(double *x, double (*rows)[3], size_t n, int column)
 {
+    for (size_t i = 0; i < n; i++)
+        x[i] = rows[i][column];
     qsort(x, n, sizeof *x, compare_doubles);
     return n % 2 ? x[n / 2] : (x[n / 2 - 1] + x[n / 2]) / 2;
+}
+
+/* Room for one more row. */
+static bool grow_rows(double (**rows)[3], size_t *cap, size_t n)
+{
+    if (n < *cap)
+        return true;
+    const size_t more = *cap > 0 ? 2 * *cap : 512;
+    double(*grown)[3] = realloc(*rows, more * sizeof *grown);
+    if (!grown)
+        return false;
+    *rows = grown;
+    *cap = more;
+    return true;
 }
 
 int strait_iters_csv_load(struct strait_model *m, size_t *n_iters, const char *path,
@@ -343,14 +360,10 @@ int strait_iters_csv_load(struct strait_model *m, size_t *n_iters, const char *p
 {
     enum { MAX_ITERS = 100000 };
     struct strait_csv csv = {.path = path};
-    double *us = calloc(3 * MAX_ITERS, sizeof *us); /* three columns, each contiguous */
-    size_t n = 0, iter;
+    double(*us)[3] = NULL, *column = NULL;
+    size_t n = 0, cap = 0, iter;
     bool more;
     int status = -1;
-    if (!us) {
-        strait_error_set(err, STRAIT_ERR_NOMEM, path, "out of memory");
-        goto out;
-    }
     if (strait_csv_open(&csv, path, err) != 0 ||
         strait_csv_header(&csv, STRAIT_ITERS_CSV_HEADER, err) != 0)
         goto out;
@@ -363,10 +376,14 @@ int strait_iters_csv_load(struct strait_model *m, size_t *n_iters, const char *p
             strait_csv_fail(&csv, err, "expected at most %d rows, found more", MAX_ITERS);
             goto out;
         }
+        if (!grow_rows(&us, &cap, n)) {
+            strait_error_set(err, STRAIT_ERR_NOMEM, path, "out of memory");
+            goto out;
+        }
         if (strait_csv_integer(&csv, &iter, 0, SIZE_MAX, err) != 0)
             goto out;
         for (size_t c = 0; c < 3; c++)
-            if (strait_csv_number(&csv, &us[c * MAX_ITERS + n], c + 1, 0, max_us, err) != 0)
+            if (strait_csv_number(&csv, &us[n][c], c + 1, 0, max_us, err) != 0)
                 goto out;
     }
     if (n == 0) {
@@ -374,14 +391,20 @@ int strait_iters_csv_load(struct strait_model *m, size_t *n_iters, const char *p
         strait_csv_fail(&csv, err, "expected at least one row, found the end of the file");
         goto out;
     }
-    m->fwd_s = median(us, n) * 1e-6;
-    m->bwd_s = median(us + MAX_ITERS, n) * 1e-6;
-    m->opt_s = median(us + (size_t)2 * MAX_ITERS, n) * 1e-6;
+    column = malloc(n * sizeof *column);
+    if (!column) {
+        strait_error_set(err, STRAIT_ERR_NOMEM, path, "out of memory");
+        goto out;
+    }
+    m->fwd_s = median(column, us, n, 0) * 1e-6;
+    m->bwd_s = median(column, us, n, 1) * 1e-6;
+    m->opt_s = median(column, us, n, 2) * 1e-6;
     if (n_iters)
         *n_iters = n;
     status = 0;
 out:
     free(us);
+    free(column);
     strait_csv_release(&csv);
     return status;
 }
