@@ -63,6 +63,9 @@ static int place_server(struct strait_network *n, struct strait_object *network,
     return 0;
 }
 
+/* Each pair has a place, 88 MB for this many. */
+enum { MAX_PAIRED_SITES = 1000 };
+
 /* "between": [{"from": 0, "to": 1, "rate": ...}]; "out" is the way from `from`. */
 static int read_between(struct strait_network *n, struct strait_object *network,
                         struct strait_error *err)
@@ -75,6 +78,12 @@ static int read_between(struct strait_network *n, struct strait_object *network,
         return strait_error_set(err, STRAIT_ERR_INPUT,
                                 strait_object_where(network, "between", where, sizeof(where)),
                                 "expected an array of links between two sites");
+    if (n->n_sites > MAX_PAIRED_SITES)
+        return strait_error_set(err, STRAIT_ERR_INPUT,
+                                strait_object_where(network, "between", where, sizeof(where)),
+                                "expected at most %d sites beside links between two of them, "
+                                "found %d",
+                                MAX_PAIRED_SITES, n->n_sites);
     n->between = calloc((size_t)n->n_sites * (size_t)n->n_sites + 1, sizeof(*n->between));
     if (!n->between)
         return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "links between %d sites do not fit",
