@@ -107,6 +107,7 @@ struct strait_engine {
     struct strait_pipe *arrived;    /* the stream whose oldest message is there at arrived_s */
     double arrived_s;
     uint64_t n_used_streams, n_flows, n_messages, n_blocks;
+    double n_packets; /* data segments of messages that travel as packets */
 };
 
 /** Set up everything before time 0; `begin` makes lane 0 of every rank. In a child only. */

@@ -189,12 +189,23 @@ static double size_of(const struct strait_stream *s, const struct strait_parcel 
     return (double)parcel->packet->payload_bytes + s->machine->frame_bytes;
 }
 
-static void fail_beyond(const struct strait_engine *m)
+/* Packets take about so many times less than messages. */
+enum { PACKETS_A_MESSAGE = 32 };
+
+/* A message that goes out as packets counts as its packets do. */
+static void count_posted(struct strait_engine *m, const struct strait_stream *s, double bytes)
 {
+    const uint64_t limit = m->run->limit_messages;
     struct strait_error err = {0};
+    m->n_messages++;
+    m->n_packets += s->pipe ? bytes / m->run->network->tcp.segment_bytes : 0;
+    const bool in_packets = m->n_packets > PACKETS_A_MESSAGE * (double)limit;
+    if (limit == 0 || (m->n_messages <= limit && !in_packets))
+        return;
     strait_error_set(&err, STRAIT_ERR_HOST, NULL,
-                     "expected at most %llu messages of %d ranks, found more",
-                     (unsigned long long)m->run->limit_messages, m->run->n_ranks);
+                     "expected at most %llu %s of %d ranks, found more",
+                     (unsigned long long)limit * (in_packets ? PACKETS_A_MESSAGE : 1),
+                     in_packets ? "packets" : "messages", m->run->n_ranks);
     strait_child_fail(m->child, &err);
 }
 
@@ -204,9 +215,7 @@ void strait_stream_post(struct strait_stream *s, struct strait_parcel *parcel, d
     m->n_used_streams += s->n_sent == 0;
     parcel->seq = s->n_sent++;
     parcel->posted_s = now_s;
-    m->n_messages++;
-    if (m->run->limit_messages > 0 && m->n_messages > m->run->limit_messages)
-        fail_beyond(m);
+    count_posted(m, s, size_of(s, parcel));
     if (s->src == s->dst) {
         deliver(s, parcel, now_s, now_s);
         return;

@@ -66,6 +66,15 @@ static void posts_for_ever(struct strait_rank *r)
     }
 }
 
+static void posts_once(struct strait_rank *r)
+{
+    struct strait_packet *p = r->me == 0 ? strait_packet_new(0) : NULL;
+    if (!p)
+        return;
+    p->payload_bytes = *(const size_t *)r->run->context;
+    r->backend->ops->send(r, 1, 0, 0, p, false);
+}
+
 #ifndef __SANITIZE_ADDRESS__
 static int deep(volatile int n)
 {
@@ -176,6 +185,26 @@ static void limits(void)
     }
 }
 
+/* Where packets travel they are counted, 32 for a message: 34 segments go out here, or a little
+ * less than 32 with the frame. */
+static void limit_of_packets(void)
+{
+    for (int i = 0; i < 2; i++)
+        for (int over = 0; over < 2; over++) {
+            struct strait_rig rig;
+            strait_rig_init(&rig, 2, strait_rig_link(1e9, 0.01), posts_once);
+            rig.network->detail = STRAIT_DETAIL_PACKETS;
+            rig.run.limit_messages = 1;
+            rig.run.context = &(size_t){(over ? 34 : 31) * 1448};
+            strait_rig_run(&rig, both[i]);
+            CU_ASSERT_EQUAL(rig.rc, over ? -1 : 0);
+            if (over)
+                CU_ASSERT_CONTAINS(rig.err.text,
+                                   "expected at most 32 packets of 2 ranks, found more");
+            strait_rig_release(&rig);
+        }
+}
+
 /* --- in process --------------------------------------------------------------------------- */
 
 static int run_here(void (*rank_main)(struct strait_rank *), double deadline_s, char text[512])
@@ -214,6 +243,7 @@ static const struct strait_test tests[] = {
     {"in its caller's process a simulation ends or fails, and the next one is none the wiser",
      here},
     {"a simulation that takes too much memory or too many messages is ended", limits},
+    {"where packets travel, they are limited too", limit_of_packets},
     {"a simulation that dies is an error with its first words", death},
     {"a lane that overflows its stack hits the guard", overflow},
     {"a simulation that leaves without a result is an error", no_result},
