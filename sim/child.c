@@ -38,6 +38,10 @@ enum { KEPT_STACKS = 64 };
 #else
 enum { KEPT_STACKS = 1024 };
 #endif
+/* Memory is taken in chunks for many small things, each of which would need a header; each chunk is
+ * twice as large as the one before. What is larger than a part of them lies by itself. */
+enum { FIRST_CHUNK_BYTES = 1 << 12, LAST_CHUNK_BYTES = 1 << 18, CHUNK_PARTS = 8 };
+
 /* Calls of strait_child_look between two looks at the clock. */
 enum { LOOKS = 4096 };
 
@@ -96,15 +100,42 @@ static struct strait_child_block *new_block(struct strait_child *child, size_t n
     return b;
 }
 
-void *strait_child_alloc(struct strait_child *child, size_t n, size_t size)
+static void *take_block(struct strait_child *child, size_t n_bytes)
 {
-    size_t n_bytes;
-    if (__builtin_mul_overflow(n, size, &n_bytes))
-        strait_child_no_memory(child);
     struct strait_child_block *b = new_block(child, n_bytes);
     b->next = child->blocks;
     child->blocks = b;
     return b->memory;
+}
+
+static void take_chunk(struct strait_child *child)
+{
+    if (child->chunk_bytes == 0)
+        child->chunk_bytes = FIRST_CHUNK_BYTES;
+    child->room = take_block(child, child->chunk_bytes);
+    child->room_bytes = child->chunk_bytes;
+    if (child->chunk_bytes < LAST_CHUNK_BYTES)
+        child->chunk_bytes *= 2;
+}
+
+void *strait_child_alloc(struct strait_child *child, size_t n, size_t size)
+{
+    size_t n_bytes;
+    if (__builtin_mul_overflow(n, size, &n_bytes) ||
+        __builtin_add_overflow(n_bytes, _Alignof(max_align_t) - 1, &n_bytes))
+        strait_child_no_memory(child);
+    n_bytes -= n_bytes % _Alignof(max_align_t);
+#ifdef __SANITIZE_ADDRESS__
+    return take_block(child, n_bytes); /* so that it sees where each ends */
+#endif
+    if (n_bytes > FIRST_CHUNK_BYTES / CHUNK_PARTS && n_bytes > child->chunk_bytes / CHUNK_PARTS)
+        return take_block(child, n_bytes);
+    if (n_bytes > child->room_bytes)
+        take_chunk(child);
+    void *memory = child->room;
+    child->room += n_bytes;
+    child->room_bytes -= n_bytes;
+    return memory;
 }
 
 void strait_child_defer(struct strait_child *child, void (*fn)(void *arg), void *arg)

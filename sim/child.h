@@ -20,6 +20,8 @@ struct strait_child { /* the simulation's own view */
     /* In process. */
     jmp_buf out;                         /* where it is left */
     struct strait_child_block *blocks;   /* memory of strait_child_alloc */
+    char *room;                          /* room_bytes of the newest of them that are free */
+    size_t room_bytes, chunk_bytes;      /* chunk_bytes: the size of the next one for many */
     struct strait_child_block *cleanups; /* by strait_child_defer */
     struct strait_error err;
     bool has_ended; /* finished, or failed with err */

@@ -13,8 +13,9 @@ enum { MAX_RANKS = 30000, MAX_ONE_LANE_RANKS = 1000001 };
 
 struct world;
 
-struct pump { /* of a stream */
+struct pump { /* of a stream that is not idle */
     struct strait_flow flow;
+    struct pump *next; /* spare */
     struct strait_heap_node timer;
     int links[STRAIT_MAX_HOPS], n_links;
 };
@@ -26,6 +27,7 @@ struct world {
     struct strait_rate_changes changes;
     struct strait_heap timers; /* of streams; ties in the order of creation */
     int64_t n_timers;
+    struct pump *spare; /* of streams that are idle now */
 };
 
 static double now_s(void *world)
@@ -41,6 +43,9 @@ static void act(struct world *w, struct strait_stream *s)
         const struct strait_action action = strait_stream_next(s, w->now_s);
         switch (action.kind) {
         case STRAIT_IDLE:
+            p->next = w->spare;
+            w->spare = p;
+            s->kernel = NULL;
             return;
         case STRAIT_SLEEP:
             if (action.until_s <= w->now_s)
@@ -62,13 +67,15 @@ static void act(struct world *w, struct strait_stream *s)
 static void kick(void *world, struct strait_stream *s)
 {
     struct world *w = world;
-    if (!s->kernel) {
-        struct pump *p = strait_child_alloc(w->machine->child, 1, sizeof(*p));
-        p->flow.owner = s;
-        p->flow.weight = strait_path_share(w->machine->run->network, s->src, s->dst);
-        p->n_links = strait_network_path(w->machine->run->network, s->src, s->dst, p->links);
-        s->kernel = p;
-    }
+    struct pump *p = w->spare;
+    if (p)
+        w->spare = p->next;
+    else
+        p = strait_child_alloc(w->machine->child, 1, sizeof(*p));
+    p->flow.owner = s;
+    p->flow.weight = strait_path_share(w->machine->run->network, s->src, s->dst);
+    p->n_links = strait_network_path(w->machine->run->network, s->src, s->dst, p->links);
+    s->kernel = p;
     act(w, s);
 }
 

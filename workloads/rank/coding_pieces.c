@@ -91,6 +91,14 @@ void strait_set_share(struct strait_codec *c, double share)
     c->share = share;
 }
 
+/* Most ranks never ask for another bound. NULL: memory ran out. */
+static struct strait_costs_there *costs_there(struct strait_codec *c)
+{
+    if (!c->there && (c->there = malloc(sizeof(*c->there))))
+        c->there->bound[0] = c->there->bound[1] = NAN;
+    return c->there;
+}
+
 /* Look a bound up in the profile once: rounds and parts of tensors share the result. With real
  * payload the profile tells times alone, and where it lacks the bound those of the experiment's
  * do. */
@@ -103,16 +111,21 @@ static struct strait_codec_cost cost_at(struct strait_rank *r, struct strait_cod
     if (isnan(bound) || bound == own)
         return changes ? w->point->changes[c - w->codecs] : *c->lossy;
     pthread_mutex_lock(&w->mutex);
-    struct strait_codec_cost cost = c->lossy_there[changes];
-    if (bound != c->there[changes] &&
-        strait_trial_cost(&cost, w->point, (int)(c - w->codecs), changes, bound, &err) == 0) {
-        c->lossy_there[changes] = cost;
-        c->there[changes] = bound;
+    struct strait_codec_cost cost = {0};
+    struct strait_costs_there *there = costs_there(c);
+    if (!there) {
+        strait_error_set(&err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+    } else if (bound == there->bound[changes]) {
+        cost = there->lossy[changes];
+    } else if (strait_trial_cost(&cost, w->point, (int)(c - w->codecs), changes, bound, &err) ==
+               0) {
+        there->lossy[changes] = cost;
+        there->bound[changes] = bound;
     }
     pthread_mutex_unlock(&w->mutex);
     if (err.code == STRAIT_OK)
         return cost;
-    if (!r->run->real_payload)
+    if (!r->run->real_payload || err.code == STRAIT_ERR_NOMEM)
         r->backend->ops->fail(r, &err);
     return changes ? w->point->changes[c - w->codecs] : *c->lossy;
 }

@@ -58,7 +58,7 @@ void strait_coding_begin(struct strait_rank *r)
                                          .lossless = &p->lossless_down};
     w->codecs[2] = (struct strait_codec){.which = "none", .wrap = w, .choice = &p->plain};
     for (int i = 0; i < STRAIT_N_CODECS; i++)
-        w->codecs[i].there[0] = w->codecs[i].there[1] = NAN, w->codecs[i].addressed = -1;
+        w->codecs[i].addressed = -1;
     const struct strait_codec *mine =
         &w->codecs[w->me == 0 && p->experiment->strategy->has_server ? 1 : 0];
     if (strait_feedback_needed(&mine->choice->spec)) /* residual, and momentum or state */
@@ -364,4 +364,6 @@ void strait_coding_end(struct strait_rank *r)
         strait_buffer_free(atomic_load(&c->spare));
         forget_memories(c);
     }
+    for (int i = 0; i < STRAIT_N_CODECS; i++)
+        free(w->codecs[i].there);
 }

@@ -28,9 +28,11 @@ struct strait_codec {
     const struct strait_codec_choice *choice;
     const struct strait_codec_cost *lossy, *lossless;
     void *lossy_state, *lossless_state;
-    /* Cached cost of the last other bound, plain and against a reference; NAN: none. */
-    struct strait_codec_cost lossy_there[2];
-    double there[2];
+    /* Costs of the last other bounds, plain and against a reference; NULL: none was asked for. */
+    struct strait_costs_there {
+        struct strait_codec_cost lossy[2];
+        double bound[2]; /* NAN: none */
+    } * there;
     double share; /* of the values that `dgc` sends; 0: its ratio */
     struct strait_remembered *remembered; /* error feedback and the like, by model position */
     int addressed;                        /* the one receiver of the next packet; -1: all */
