@@ -192,21 +192,28 @@ static double size_of(const struct strait_stream *s, const struct strait_parcel 
 /* Packets take about so many times less than messages. */
 enum { PACKETS_A_MESSAGE = 32 };
 
+static void fail_beyond(const struct strait_engine *m, const char *what, uint64_t limit)
+{
+    struct strait_error err = {0};
+    strait_error_set(&err, STRAIT_ERR_HOST, NULL,
+                     "expected at most %llu %s of %d ranks, found more", (unsigned long long)limit,
+                     what, m->run->n_ranks);
+    strait_child_fail(m->child, &err);
+}
+
 /* A message that goes out as packets counts as its packets do. */
 static void count_posted(struct strait_engine *m, const struct strait_stream *s, double bytes)
 {
     const uint64_t limit = m->run->limit_messages;
-    struct strait_error err = {0};
     m->n_messages++;
-    m->n_packets += s->pipe ? bytes / m->run->network->tcp.segment_bytes : 0;
-    const bool in_packets = m->n_packets > PACKETS_A_MESSAGE * (double)limit;
-    if (limit == 0 || (m->n_messages <= limit && !in_packets))
+    if (s->pipe)
+        m->n_packets += bytes / m->run->network->tcp.segment_bytes;
+    if (limit == 0)
         return;
-    strait_error_set(&err, STRAIT_ERR_HOST, NULL,
-                     "expected at most %llu %s of %d ranks, found more",
-                     (unsigned long long)limit * (in_packets ? PACKETS_A_MESSAGE : 1),
-                     in_packets ? "packets" : "messages", m->run->n_ranks);
-    strait_child_fail(m->child, &err);
+    if (m->n_messages > limit)
+        fail_beyond(m, "messages", limit);
+    if (m->n_packets > PACKETS_A_MESSAGE * (double)limit)
+        fail_beyond(m, "packets", PACKETS_A_MESSAGE * limit);
 }
 
 void strait_stream_post(struct strait_stream *s, struct strait_parcel *parcel, double now_s)

@@ -406,7 +406,8 @@ int strait_show_rows(FILE *out, const json_t *rows, const json_t *breakevens,
     struct strait_grid *g;
     if (strait_grid_new(&g, rows, err) != 0)
         return -1;
-    const bool grid = json_array_size(rows) > STRAIT_SHOW_MAX_LINES;
+    const bool grid =
+        json_array_size(rows) > STRAIT_SHOW_MAX_LINES && g->n_counts <= STRAIT_SHOW_MAX_COUNTS;
     const bool trained = strait_show_any_training(rows);
     strait_show_head(out, rows);
     if (grid)

@@ -8,10 +8,11 @@
 
 /** Print the rows of one backend: one line a point and each curve's break-even; above
  *  STRAIT_SHOW_MAX_LINES points a grid of speed-ups with settings and codecs as rows, numbers of
- *  clients as columns, break-even last.
+ *  clients as columns, break-even last; with more than STRAIT_SHOW_MAX_COUNTS of these a line each
+ *  all the same.
  *  In:      breakevens  array of records; NULL: none
  *  Returns: 0, or -1 with *err */
-enum { STRAIT_SHOW_MAX_LINES = 60 };
+enum { STRAIT_SHOW_MAX_LINES = 60, STRAIT_SHOW_MAX_COUNTS = 90 };
 int strait_show_rows(FILE *out, const json_t *rows, const json_t *breakevens,
                      struct strait_error *err);
 /** Marks of a row that strait_show_notes explains; "" for most rows. Returns: buf */

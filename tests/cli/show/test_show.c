@@ -404,10 +404,23 @@ static void worst_phases(void)
     CU_ASSERT_CONTAINS(t, "\n0 of 9 pairs within tolerance\n");
 }
 
+/* 100 counts in one setting: a line each, the last one too. */
+static void counts_beyond_a_grid(void)
+{
+    json_t *rows = json_array();
+    for (int n = 1; n <= 100; n++)
+        json_array_append_new(rows, row(1, n, true, n));
+    const char *all = shown(rows, NULL);
+    CU_ASSERT_CONTAINS(all, "Mean time of a round");
+    CU_ASSERT_CONTAINS(all, "100.0"); /* seconds of 100 clients */
+    json_decref(rows);
+}
+
 static const struct strait_test tests[] = {
     {"a grid says between which counts compression begins to pay", grid_edges},
     {"ends of an interval are told apart, what is extrapolated is said", narrow_and_extrapolated},
     {"many points are a grid of speed-ups", grids},
+    {"more numbers of clients than fit side by side have a line each", counts_beyond_a_grid},
     {"few points have a line each, and break-evens follow", lines},
     {"shares of a round, and its range", shares},
     {"what limits each row is named", limits},
