@@ -37,6 +37,7 @@ struct check {
     struct strait_profile *profile;
     struct verdict verdicts[MAX_BACKENDS];
     size_t n_verdicts;
+    json_t *filled; /* {hash of what decides which recorded tensors a point takes: true} */
 };
 
 static void note_effects(struct verdict *v, const struct strait_network *n)
@@ -50,6 +51,23 @@ static void note_effects(struct verdict *v, const struct strait_network *n)
         json_object_set_new(v->effects, text, json_integer(n_before + 1));
     }
     json_decref(effects);
+}
+
+/* Whether the recorded tensors of such a point were looked for before: they are there, or the check
+ * would be over. */
+static bool is_filled(const struct check *c, const json_t *resolved)
+{
+    static const char *const keys[] = {"tensors", "model", "strategy", "training"};
+    char hash[STRAIT_KEY_CHARS];
+    json_t *what = json_object();
+    for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
+        json_object_set(what, keys[i], json_object_get(resolved, keys[i]));
+    const bool hashed = strait_hash_json(hash, what) != NULL;
+    const bool known = hashed && json_object_get(c->filled, hash);
+    if (hashed)
+        json_object_set_new(c->filled, hash, json_true());
+    json_decref(what);
+    return known;
 }
 
 /* One point on one backend; *err is set only by what makes the whole check fail. */
@@ -66,6 +84,7 @@ static int check_point(struct verdict *v, const struct check *c, size_t i, const
     if (strait_experiment_read(&e, c->sweep->file, resolved, err) != 0)
         goto out;
     options = strait_plan_trial_options(&setup, v->backend, e);
+    options.without_values = options.real_payload && is_filled(c, resolved);
     if (strait_trial_new(&p, e, c->profile, &options, err) != 0)
         goto out;
     if (strait_trial_check(p, v->backend, &why) == 0) {
@@ -233,6 +252,7 @@ static int check(struct check *c, const char *experiment, struct strait_error *e
 {
     size_t n;
     const struct strait_backend *const *backends = strait_backends(&n);
+    c->filled = json_object();
     for (size_t b = 0; b < n && b < MAX_BACKENDS; b++)
         if (!c->on || strcmp(c->on, backends[b]->name) == 0)
             c->verdicts[c->n_verdicts++].backend = backends[b];
@@ -286,6 +306,7 @@ int strait_command_check(int argc, char **argv)
         status = check(&c, experiment, &err) != 0 ? strait_command_fail(&err) : status_of(&c);
     for (size_t b = 0; b < c.n_verdicts; b++)
         json_decref(c.verdicts[b].effects);
+    json_decref(c.filled);
     strait_profile_free(c.profile);
     strait_sweep_free(c.sweep);
     free(c.settings.items);

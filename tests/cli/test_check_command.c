@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "analysis/table.h"
+#include "core/shipped.h"
 #include "tests/kit/program.h"
 #include "traces/models/model.h"
 
@@ -136,10 +137,33 @@ static void one_of_them_cannot(void)
     program_tear_down(&program);
 }
 
+/* Points take the same recorded tensors as those before them, but for one. */
+static void tensors_of_each(void)
+{
+    char folder[4096], text[8192];
+    strait_traces_path(folder, sizeof(folder), "tensors");
+    snprintf(
+        text, sizeof(text),
+        "{\"schema\": \"strait-experiment/1\", \"model\": \"cnn\", \"clients\": 2,"
+        " \"strategy\": {\"name\": \"fedavg\", \"rounds\": 1},"
+        " \"network\": {\"client\": {\"rate\": \"1 Gbps\"}, \"server\": {\"rate\": \"1 Gbps\"}},"
+        " \"vary\": {\"/tensors\": [\"%.4000s\", \"/nowhere\"], \"/seed\": [1, 2]}}",
+        folder);
+    program_set_up(&program);
+    program_write(&program, "e.json", text);
+    struct said s = CALL("check", "e.json");
+    CU_ASSERT_EQUAL(s.status, 2);
+    CU_ASSERT_STRING_EQUAL(s.err, "strait: /nowhere/manifest.json: expected a JSON file: No such "
+                                  "file or directory\n");
+    said_release(&s);
+    program_tear_down(&program);
+}
+
 static const struct strait_test tests[] = {
     {"where one backend cannot, the status says so", one_of_them_cannot},
     {"forty points are listed, and all are counted", points},
     {"the same as JSON", json},
     {"the first point that cannot run is named", cannot},
+    {"recorded tensors are looked for once, and again where they are others", tensors_of_each},
 };
 STRAIT_SUITE("cli/check_command", tests);

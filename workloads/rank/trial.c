@@ -198,8 +198,9 @@ int strait_trial_new(struct strait_trial **out, const struct strait_experiment *
     }
     if (strait_facts_init(&p->facts, err) != 0 || open_sized(p, err) != 0 ||
         strait_trial_find_costs(p, err) != 0 ||
-        (options->real_payload &&
-         (experiment->trains ? open_training(p, options->state, err) : fill(p, err)) != 0)) {
+        (options->real_payload && (experiment->trains        ? open_training(p, options->state, err)
+                                   : options->without_values ? 0
+                                                             : fill(p, err)) != 0)) {
         strait_trial_free(p);
         return -1;
     }

@@ -88,6 +88,7 @@ struct strait_trial_options {
     const char *state; /* of a simulation: the file of what training computed; NULL: none */
     int n_threads;     /* of a simulation, for real training; 0: one */
     bool in_process;   /* as in struct strait_run; not where payload is real */
+    bool without_values; /* to be checked alone: recorded tensors are not looked for */
     bool plans_memory; /* of a sized run: count what one with real payload would allocate */
     void (*watch)(const struct strait_run *run, const struct strait_live *live); /* likewise */
     void *watcher;
