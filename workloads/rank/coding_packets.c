@@ -53,8 +53,8 @@ static void release_encoded(struct strait_packet *p)
     free(p);
 }
 
-/* For packets larger than the reusable buffer: free their own memory. */
-static void release_larger(struct strait_packet *p)
+/* For packets with memory of their own. */
+static void release_own(struct strait_packet *p)
 {
     struct strait_codec *c = p->owner;
     strait_rank_state_hold_in_room(c->wrap, -(double)p->payload_bytes);
@@ -85,10 +85,20 @@ void strait_codec_written(struct strait_codec *c, size_t n_bytes)
     c->written_bytes = n_bytes;
 }
 
+/* Where time is simulated nothing is gained by memory that is there already, and all ranks of the
+ * run share a process: then a packet has memory of its own, as much as it may need. */
 struct strait_packet *strait_codec_packet(struct strait_rank *r, struct strait_codec *c,
                                           size_t *room_bytes)
 {
     struct strait_packet *p = strait_packet_new(0);
+    if (p && r->run->real_payload && !r->run->measured_cost) {
+        p->data = malloc(*room_bytes);
+        p->release = release_own;
+        p->owner = c;
+        if (!p->data)
+            strait_rank_state_fail(r, STRAIT_ERR_NOMEM, "an encoded tensor does not fit in memory");
+        return p;
+    }
     if (*room_bytes < c->room_bytes)
         *room_bytes = c->room_bytes;
     if (strait_rank_state_of(r)->footprint.is_wanted)
@@ -101,7 +111,7 @@ struct strait_packet *strait_codec_packet(struct strait_rank *r, struct strait_c
     }
     if (!p || (r->run->real_payload && !p->data))
         strait_rank_state_fail(r, STRAIT_ERR_NOMEM, "an encoded tensor does not fit in memory");
-    p->release = *room_bytes > c->room_bytes ? release_larger : release_encoded;
+    p->release = *room_bytes > c->room_bytes ? release_own : release_encoded;
     p->owner = c;
     return p;
 }

@@ -86,6 +86,8 @@ void strait_coding_begin(struct strait_rank *r)
         c->has_room = planned && (!p->shares_values || c == mine);
         if (planned)
             strait_footprint_buffers(w, p->shares_values ? 0 : 1, c->room_bytes);
+        else if (!r->run->measured_cost)
+            continue; /* strait_codec_packet */
         else if (!p->shares_values)
             atomic_init(&c->spare, strait_buffer_new(c->room_bytes));
         else if (c == mine)
