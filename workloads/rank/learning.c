@@ -98,18 +98,26 @@ static struct training training_of(struct strait_rank *r)
     return (struct training){.point = w->point, .learning = w->learning};
 }
 
+/* Gradients that a codec with a momentum sends have it already. */
+static bool senders_have_momentum(const struct strait_experiment *e)
+{
+    return e->up.spec.memory.momentum > 0 && strcmp(strait_uplink_kind(e), "grad") == 0;
+}
+
 /* The optimiser that lives on, made when first asked for. */
 static struct strait_optimiser *optimiser_of(struct strait_rank *r)
 {
     struct strait_rank_state *w = strait_rank_state_of(r);
     struct strait_learning *l = w->learning;
-    const struct strait_training *t = &w->point->experiment->training;
+    struct strait_training t = w->point->experiment->training;
     struct strait_error err = {0};
     if (l->optimiser)
         return l->optimiser;
-    if (strait_optimiser_new(&l->optimiser, t, w->point->learn, &err) != 0)
+    if (senders_have_momentum(w->point->experiment))
+        t.momentum = 0;
+    if (strait_optimiser_new(&l->optimiser, &t, w->point->learn, &err) != 0)
         strait_fail(r, &err);
-    strait_rank_state_hold(w, (double)strait_optimiser_bytes(t, n_elems_of(w->point)));
+    strait_rank_state_hold(w, (double)strait_optimiser_bytes(&t, n_elems_of(w->point)));
     return l->optimiser;
 }
 

@@ -72,9 +72,11 @@ static int check(const struct strait_experiment *e, struct strait_error *err)
         return strait_error_set(err, STRAIT_ERR_INPUT, where,
                                 "expected \"dgc\", or \"none\", found \"%s\"", spec->ops->name);
     snprintf(where, sizeof(where), "%s#/training/momentum", e->file);
-    if (e->trains && e->training.momentum > 0 && spec->memory.momentum > 0)
+    if (e->trains && e->training.momentum > 0 && spec->memory.momentum > 0 &&
+        e->training.momentum != spec->memory.momentum)
         return strait_error_set(err, STRAIT_ERR_INPUT, where,
-                                "expected 0, since the codec has momentum %g, found %g",
+                                "expected the codec's momentum %g, which takes its place, or 0, "
+                                "found %g",
                                 spec->memory.momentum, e->training.momentum);
     return 0;
 }

@@ -64,6 +64,20 @@ static void as_plain_sgd(void)
     }
 }
 
+/* A codec's momentum takes the place of the optimiser's: with an error that is none beside the
+ * loss, the steps are those of plain SGD with that momentum, applied once. */
+static void momentum_once(void)
+{
+    static const char codec[] = ",\"codec\":{\"name\":\"sz\",\"bound\":{\"range\":1e-6},"
+                                "\"cutoff\":0,\"vectors\":true,\"momentum\":0.5}";
+    struct live o;
+    if (!live_run(&o, "{\"name\":\"grace\",\"rounds\":5,\"exchange\":\"allgather\"}", codec,
+                  &strait_fluid))
+        return;
+    check_steps(&o, "grace with a codec's momentum", false);
+    live_free(&o);
+}
+
 /* Two clients train and the third serves: the task is split over two, and the mean is of two. */
 static void separate_server(void)
 {
@@ -188,6 +202,7 @@ static void coded_vectors(void)
 }
 
 static const struct strait_test tests[] = {
+    {"the momentum of a sender's codec takes the place of the optimiser's", momentum_once},
     {"without compression every schedule is plain SGD on the mean gradient", as_plain_sgd},
     {"a rank that only serves has no data", separate_server},
     {"vectors go through the codec where asked", coded_vectors},
