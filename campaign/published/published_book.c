@@ -30,7 +30,7 @@ static int read_measure(struct published_measure *m, struct strait_object *o,
 {
     static const char *const as[] = {"value",      "gain",      "times", "saved",
                                      "difference", "threshold", NULL};
-    static const char *const pick[] = {"max", "min", NULL};
+    static const char *const pick[] = {"max", "min", "mean", NULL};
     char where[STRAIT_JSON_POINTER_MAX * 2];
     if (strait_object_string(o, &m->experiment, "experiment", err) != 0 ||
         strait_object_string(o, &m->metric, "metric", err) != 0 ||

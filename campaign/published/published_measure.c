@@ -208,6 +208,9 @@ int published_measure(struct published_answer *out, const struct published_book 
                 *out = (struct published_answer){threshold_of(value), value, i};
             else if (ours >= against)
                 *out = (struct published_answer){.figure = NAN};
+        } else if (strcmp(m->pick, "mean") == 0) {
+            *out = (struct published_answer){(i == 0 ? 0 : out->figure) + figure / (double)n,
+                                             json_array_get(values, 0), 0};
         } else if (isnan(out->figure) ||
                    (strcmp(m->pick, "max") == 0 ? figure > out->figure : figure < out->figure)) {
             *out = (struct published_answer){figure, value, i};

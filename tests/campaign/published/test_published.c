@@ -78,7 +78,8 @@ static void figures(void)
             PER_RANK ",\"as\":\"times\",\"set\":{\"/clients\":2},\"against\":" EIGHT_FOUR),
         ROW("\"published\":3,\"kind\":\"from\"", PER_RANK THRESHOLD),
         ROW("\"published\":1",
-            PER_RANK ",\"as\":\"difference\",\"set\":{\"/clients\":8},\"against\":" FOUR_TWO)};
+            PER_RANK ",\"as\":\"difference\",\"set\":{\"/clients\":8},\"against\":" FOUR_TWO),
+        ROW("\"published\":1", PER_RANK ",\"pick\":\"mean\",\"over\":{\"/clients\":[2,4,8]}")};
     char book[4096];
     book_of(book, rows, sizeof(rows) / sizeof(rows[0]));
     json_t *json = published(book, 0);
@@ -95,6 +96,7 @@ static void figures(void)
     CU_ASSERT(json_is_false(json_object_get(row(json, 3), "reached")));
     /* the best of those compared with is n = 2: 1.75 - 1 */
     CU_ASSERT_DOUBLE_EQUAL(ours(json, 4), 0.75 * mb, 1e-12);
+    CU_ASSERT_DOUBLE_EQUAL(ours(json, 5), (1 + 1.5 + 1.75) / 3 * mb, 1e-12);
     CU_ASSERT_EQUAL(json_array_size(json_object_get(json, "orders")), 0);
     json_decref(json);
 }
