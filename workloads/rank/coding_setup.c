@@ -24,17 +24,39 @@ static void prepare_room(const struct strait_rank_state *w, struct strait_codec 
     c->room_bytes += strait_line_head_bytes(c, m->n_rows);
 }
 
+/* Ranks of a simulation share a process and code one after another: one state serves all of them.
+ * What a codec remembers between messages is not in it (codecs/feedback.h). */
+static struct strait_opened *opened_of(const struct strait_rank *r, const struct strait_codec *c)
+{
+    return r->run->real_payload && !r->run->measured_cost
+               ? &c->wrap->point->opened[c - c->wrap->codecs]
+               : NULL;
+}
+
 static void open_states(struct strait_rank *r, struct strait_codec *c)
 {
     struct strait_error err = {0};
+    struct strait_opened *all = opened_of(r, c);
+    if (all && all->n_ranks++ > 0) {
+        c->lossy_state = all->lossy_state;
+        c->lossless_state = all->lossless_state;
+        return;
+    }
     const struct strait_codec_spec *lossy = &c->choice->spec, *lossless = &c->choice->lossless;
     if (strait_codec_open(lossy->ops, &c->lossy_state, lossy->params, &err) != 0 ||
         strait_codec_open(lossless->ops, &c->lossless_state, lossless->params, &err) != 0)
         r->backend->ops->fail(r, &err);
+    if (all) {
+        all->lossy_state = c->lossy_state;
+        all->lossless_state = c->lossless_state;
+    }
 }
 
-static void close_states(struct strait_codec *c)
+static void close_states(const struct strait_rank *r, struct strait_codec *c)
 {
+    struct strait_opened *all = opened_of(r, c);
+    if (all && --all->n_ranks > 0)
+        return;
     if (c->choice->spec.ops->close)
         c->choice->spec.ops->close(c->lossy_state);
     if (c->choice->lossless.ops->close)
@@ -78,7 +100,7 @@ void strait_coding_begin(struct strait_rank *r)
             prepare_room(w, c);
             p->rooms[i] = c->room_bytes;
             if (planned)
-                close_states(c);
+                close_states(r, c);
         }
         /* When memory is short: no buffer for codecs that this rank does not send with, and pages
          * only when written, since an encoded tensor rarely needs all of them. */
@@ -362,7 +384,7 @@ void strait_coding_end(struct strait_rank *r)
     for (int i = 0; i < STRAIT_N_CODECS && (planned || r->run->real_payload); i++) {
         struct strait_codec *c = &w->codecs[i];
         if (!planned)
-            close_states(c);
+            close_states(r, c);
         strait_buffer_free(atomic_load(&c->spare));
         forget_memories(c);
     }

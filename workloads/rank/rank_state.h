@@ -49,6 +49,12 @@ struct strait_codec {
 
 enum { STRAIT_N_CODECS = 3 };
 
+/* A codec's states while ranks use them. */
+struct strait_opened {
+    void *lossy_state, *lossless_state;
+    int n_ranks;
+};
+
 struct strait_learning;
 
 struct strait_rank_state {

@@ -185,13 +185,14 @@ int strait_trial_new(struct strait_trial **out, const struct strait_experiment *
     p->shares_values = shares_values(experiment, options);
     p->estimates = options->measured_cost ? NULL : strait_estimates_new();
     p->rooms = calloc(STRAIT_N_CODECS, sizeof(*p->rooms));
+    p->opened = calloc(STRAIT_N_CODECS, sizeof(*p->opened));
     if (options->measured_cost) {
         void *shared = mmap(NULL, STRAIT_MAX_READINGS * sizeof(*p->readings),
                             PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
         p->readings = shared == MAP_FAILED ? NULL : shared;
     }
-    if (!network || !p->logs || !p->rooms || (!p->estimates && !options->measured_cost) ||
-        (options->measured_cost && !p->readings)) {
+    if (!network || !p->logs || !p->rooms || !p->opened ||
+        (!p->estimates && !options->measured_cost) || (options->measured_cost && !p->readings)) {
         strait_trial_free(p);
         return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "%d logs do not fit in memory",
                                 experiment->n_ranks);
@@ -230,6 +231,7 @@ void strait_trial_free(struct strait_trial *p)
         munmap(p->readings, STRAIT_MAX_READINGS * sizeof(*p->readings));
     free(p->estimates);
     free(p->rooms);
+    free(p->opened);
     strait_facts_release(&p->facts);
     close_sized(p);
     for (int i = 0; i < 2; i++)
