@@ -355,29 +355,25 @@ settings: programs
 screens: programs
 	@STRAIT_WRITE_SCREENS=1 $(SUITES) --here cli/screens
 
-# The page in a browser: desktop and phone widths, keyboard, axe-core, slow and broken servers. Its
-# tools are npm's, by page/package-lock.json; PICTURES=DIR keeps what was seen.
-.PHONY: page-check
+# Pages in a browser, by a script of tests/page; npm's tools by page/package-lock.json.
+define in_browser
+@if ! command -v chromium >/dev/null || ! command -v npm >/dev/null; then \
+    echo "$@: left out: chromium or npm is missing (apt install chromium npm)"; else \
+    [ -e page/node_modules/puppeteer-core ] || (cd page && npm ci --ignore-scripts --no-fund --no-audit) && \
+    cmp page/uplot/uPlot.iife.min.js page/node_modules/uplot/dist/uPlot.iife.min.js && \
+    node tests/page/$(1).mjs "$(CURDIR)/$(BUILD)/strait" "$$(command -v chromium)" $(PICTURES); fi
+endef
+
+# The page: desktop and phone widths, keyboard, axe-core, slow and broken servers; how soon a moved
+# slider's answer is on the screen (a benchmark, for a machine that does nothing else); and what
+# strait report writes. PICTURES=DIR keeps what was seen.
+.PHONY: page-check page-moves report-check
 page-check: all
-	@if ! command -v chromium >/dev/null || ! command -v npm >/dev/null; then \
-	    echo "page-check: left out: chromium or npm is missing (apt install chromium npm)"; else \
-	    [ -e page/node_modules/puppeteer-core ] || (cd page && npm ci --ignore-scripts --no-fund --no-audit) && \
-	    cmp page/uplot/uPlot.iife.min.js page/node_modules/uplot/dist/uPlot.iife.min.js && \
-	    node tests/page/check.mjs $(BUILD)/strait "$$(command -v chromium)" $(PICTURES); fi
-
-# How soon a moved slider's answer is on the screen: a benchmark, for a machine that does nothing
-# else.
-.PHONY: page-moves
+	$(call in_browser,check)
 page-moves: all
-	node tests/page/moves.mjs $(BUILD)/strait "$$(command -v chromium)"
-
-# What strait report writes, in a browser, with axe-core.
-.PHONY: report-check
+	$(call in_browser,moves)
 report-check: all
-	@if ! command -v chromium >/dev/null || ! command -v npm >/dev/null; then \
-	    echo "report-check: left out: chromium or npm is missing (apt install chromium npm)"; else \
-	    [ -e page/node_modules/puppeteer-core ] || (cd page && npm ci --ignore-scripts --no-fund --no-audit) && \
-	    node tests/page/report.mjs "$(CURDIR)/$(BUILD)/strait" "$$(command -v chromium)" $(PICTURES); fi
+	$(call in_browser,report)
 # A profile of 500 MB, written and read: memory below 300 MB, and how fast.
 .PHONY: trace-large
 trace-large: all

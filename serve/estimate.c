@@ -1,8 +1,13 @@
 #include "estimate.h"
+#include <errno.h>
 #include <math.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include "analysis/fields.h"
 #include "analysis/row.h"
+#include "core/io.h"
 
 /* --- losses by formula ---------------------------------------------------------------------- */
 
@@ -51,27 +56,37 @@ bool strait_estimate_network(struct strait_network *n)
 
 /* --- one run -------------------------------------------------------------------------------- */
 
+/* A run of the point. Returns: 0, or -1 with *err; free what is in *p and *e in both cases. */
+static int simulate(struct strait_trial **p, struct strait_experiment **e, bool *estimates,
+                    const struct strait_plan *plan, const json_t *resolved,
+                    struct strait_error *err)
+{
+    struct strait_trial_options options = strait_plan_point_options(&plan->setup, &strait_fluid);
+    options.in_process = true;
+    if (strait_experiment_read(e, plan->setup.file, resolved, err) != 0)
+        return -1;
+    *estimates = strait_estimate_network((*e)->network);
+    return strait_trial_new(p, *e, plan->setup.profile, &options, err) == 0
+               ? strait_trial_run(*p, &strait_fluid, err)
+               : -1;
+}
+
 static json_t *run_once(const struct strait_plan *plan, const struct strait_task_plan *task,
                         const json_t *resolved, struct strait_error *err)
 {
-    struct strait_trial_options options = strait_plan_point_options(&plan->setup, &strait_fluid);
     const struct strait_row_context context = {
         .backend = strait_fluid.name, .key = task->key, .labels = task->labels};
     struct strait_experiment *e = NULL;
     struct strait_trial *p = NULL;
+    bool packets = false;
     json_t *row = NULL;
-    options.in_process = true;
-    if (strait_experiment_read(&e, plan->setup.file, resolved, err) == 0) {
-        const bool packets = strait_estimate_network(e->network);
-        if (strait_trial_new(&p, e, plan->setup.profile, &options, err) == 0 &&
-            strait_trial_run(p, &strait_fluid, err) == 0)
-            row = strait_row_new(p, &context, err);
-        if (row && packets)
-            json_object_set_new(row, "estimate",
-                                json_pack("[s]", "losses by formula instead of packet by packet"));
-        if (row && task->reference)
-            json_object_set_new(row, "reference", json_true());
-    }
+    if (simulate(&p, &e, &packets, plan, resolved, err) == 0)
+        row = strait_row_new(p, &context, err);
+    if (row && packets)
+        json_object_set_new(row, "estimate",
+                            json_pack("[s]", "losses by formula instead of packet by packet"));
+    if (row && task->reference)
+        json_object_set_new(row, "reference", json_true());
     strait_trial_free(p);
     strait_experiment_free(e);
     return row;
@@ -171,24 +186,68 @@ static double messages_of(const json_t *row)
     return strait_row_number(json_object_get(row, "bytes"), "messages");
 }
 
-/* Would n clients send too many messages? They grow as from 4 to 8: by a power of the count. */
-static bool is_long(json_t *const rows[N_COUNTS], int n)
+/* Would n clients send too many messages? They grow as from counts[last - 1] to counts[last], twice
+ * as many clients: by a power of the count. */
+static bool is_long(json_t *const rows[N_COUNTS], int last, int n)
 {
-    const double at_4 = messages_of(rows[1]), at_8 = messages_of(rows[2]);
-    return at_4 > 0 && at_8 * pow(n / 8.0, log2(at_8 / at_4)) > STRAIT_ESTIMATE_MESSAGES;
+    const double fewer = messages_of(rows[last - 1]), more = messages_of(rows[last]);
+    return fewer > 0 &&
+           more * pow((double)n / counts[last], log2(more / fewer)) > STRAIT_ESTIMATE_MESSAGES;
+}
+
+/* The run that the form is held against goes on in a process of its own beside that of counts[2]. */
+struct held {
+    pid_t pid; /* 0: none */
+    int fd;
+};
+
+static bool write_held(int fd, const struct strait_plan *plan, const json_t *resolved)
+{
+    struct strait_error ignored = {0};
+    struct strait_experiment *e = NULL;
+    struct strait_trial *p = NULL;
+    bool packets;
+    if (simulate(&p, &e, &packets, plan, at_clients(resolved, HELD), &ignored) != 0)
+        return false;
+    const double round_s = strait_plan_mean_round_s(p);
+    return strait_io_write(fd, &round_s, sizeof(round_s), STRAIT_IO_HERE);
+}
+
+static void start_held(struct held *h, const struct strait_plan *plan,
+                       const struct strait_task_plan *task)
+{
+    int fds[2];
+    if (pipe(fds) != 0)
+        return;
+    if ((h->pid = fork()) == 0)
+        _exit(write_held(fds[1], plan, task->resolved) ? 0 : 1);
+    close(fds[1]);
+    h->fd = fds[0];
+    if (h->pid < 0) {
+        h->pid = 0;
+        close(h->fd);
+    }
 }
 
 /* Does the form hold? It is held against a run that it has not seen. */
-static bool is_of_this_form(const struct strait_plan *plan, const struct strait_task_plan *task,
-                            json_t *const rows[N_COUNTS])
+static bool is_of_this_form(const struct held *h, json_t *const rows[N_COUNTS])
 {
-    json_t *held = run_fewer(plan, task, HELD), *extended = held ? extend(rows, HELD) : NULL;
-    const double found_s = strait_row_number(extended, "round_s"),
-                 expected_s = strait_row_number(held, "round_s");
-    const bool is_known = extended != NULL;
-    json_decref(held);
+    double expected_s = 0;
+    if (h->pid == 0 || read(h->fd, &expected_s, sizeof(expected_s)) != sizeof(expected_s))
+        return false;
+    json_t *extended = extend(rows, HELD);
+    const double found_s = strait_row_number(extended, "round_s");
     json_decref(extended);
-    return is_known && fabs(found_s - expected_s) <= TOLERANCE * expected_s;
+    return fabs(found_s - expected_s) <= TOLERANCE * expected_s;
+}
+
+static void end_held(struct held *h)
+{
+    if (h->pid == 0)
+        return;
+    kill(h->pid, SIGKILL);
+    TEMP_FAILURE_RETRY(waitpid(h->pid, NULL, 0));
+    close(h->fd);
 }
 
 json_t *strait_estimate_row(const struct strait_plan *plan, const struct strait_task_plan *task,
@@ -196,12 +255,19 @@ json_t *strait_estimate_row(const struct strait_plan *plan, const struct strait_
 {
     const int n = extended_count(plan, task->resolved);
     json_t *rows[N_COUNTS] = {NULL};
+    struct held held = {0};
     bool extends = n > 0;
     for (int i = 0; i < N_COUNTS && extends; i++) {
+        if (i == N_COUNTS - 1 && is_long(rows, i - 1, n))
+            start_held(&held, plan, task);
         rows[i] = run_fewer(plan, task, counts[i]);
         extends = rows[i] != NULL;
     }
-    extends = extends && is_long(rows, n) && is_of_this_form(plan, task, rows);
+    extends = extends && is_long(rows, N_COUNTS - 1, n);
+    if (extends && held.pid == 0)
+        start_held(&held, plan, task);
+    extends = extends && is_of_this_form(&held, rows);
+    end_held(&held);
     json_t *row = extends ? extend(rows, n) : run_once(plan, task, task->resolved, err);
     for (int i = 0; i < N_COUNTS; i++)
         json_decref(rows[i]);

@@ -116,11 +116,25 @@ static void few_messages(void)
     json_decref(exact);
 }
 
+/* The steps of PAT's trees grow with log2 n, rounded up: 1, 2 and 3 for 2, 4 and 8 ranks give 3.78
+ * for 12 by the form, where there are 4, and 12.7 for 64, where there are 6. It is run whole. */
+static void another_form(void)
+{
+    char text[512];
+    json_t *quick = ask(ring(text, "resnet", "bsp\", \"collective\": \"pat", 64), true),
+           *exact = ask(text, false);
+    CU_ASSERT_PTR_NULL(json_object_get(quick, "estimate"));
+    CU_ASSERT_TRUE(round_s(quick) == round_s(exact));
+    json_decref(quick);
+    json_decref(exact);
+}
+
 static const struct strait_test tests[] = {
     {"a lossy connection is as fast as Padhye's formula and RFC 9438 say", lossy_speeds},
     {"a round over a lossy link takes what the formula says, and says so", a_lossy_round},
     {"a short run is no estimate", short_runs},
     {"a ring of 64 is extended from 2, 4 and 8 clients, within 3 %", many_messages},
+    {"a tree, which does not grow as a ring, is run whole", another_form},
     {"a pipeline, which sends little, is run whole", few_messages},
 };
 STRAIT_SUITE("serve/estimate", tests);
