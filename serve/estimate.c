@@ -195,7 +195,7 @@ static bool is_long(json_t *const rows[N_COUNTS], int last, int n)
            more * pow((double)n / counts[last], log2(more / fewer)) > STRAIT_ESTIMATE_MESSAGES;
 }
 
-/* The run that the form is held against goes on in a process of its own beside that of counts[2]. */
+/* The run that the form is held against, in a process of its own beside that of counts[2]. */
 struct held {
     pid_t pid; /* 0: none */
     int fd;
