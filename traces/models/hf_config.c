@@ -56,9 +56,15 @@ static int read_llama(struct strait_transformer *t, struct strait_object *o,
                                 strait_object_where(o, "num_attention_heads", where, sizeof(where)),
                                 "expected a divisor of hidden_size %zu, found %zu", t->width,
                                 n_heads);
-    if (size_of(&n_key_heads, o, "num_key_value_heads", (long)n_heads, n_heads, err) != 0 ||
-        size_of(&head, o, "head_dim", MAX_WIDTH, t->width / n_heads + !(t->width / n_heads), err) !=
-            0)
+    if (size_of(&n_key_heads, o, "num_key_value_heads", (long)n_heads, n_heads, err) != 0)
+        return -1;
+    if (n_heads % n_key_heads != 0)
+        return strait_error_set(err, STRAIT_ERR_INPUT,
+                                strait_object_where(o, "num_key_value_heads", where, sizeof(where)),
+                                "expected a divisor of num_attention_heads %zu, found %zu", n_heads,
+                                n_key_heads);
+    if (size_of(&head, o, "head_dim", MAX_WIDTH, t->width / n_heads + !(t->width / n_heads), err) !=
+        0)
         return -1;
     t->query_width = n_heads * head;
     t->key_width = n_key_heads * head;
@@ -170,6 +176,11 @@ static int build(struct strait_model **out, struct strait_object *o, size_t n_to
         return -1;
     snprintf(source, sizeof source, "%.500s: Hugging Face %s, %zu tokens a sample", o->file,
              f->built_as, t.n_tokens);
+    if (n_tokens == 0 && f->read != read_vit)
+        snprintf((*out)->inferred, sizeof((*out)->inferred),
+                 "a sample is taken to have all %zu tokens that the model has positions for: "
+                 "\"tokens\" says otherwise",
+                 t.n_tokens);
     return strait_model_set_source(*out, source, err);
 }
 

@@ -113,9 +113,10 @@ static int read_config(struct strait_model **out, const struct figures *f, struc
                                 "%s%s%s", in_file ? "" : path, in_file ? "" : ": ", why.text);
     }
     (*out)->batch = f->batch > 0 ? (unsigned)f->batch : 1;
-    if (f->step_s > 0)
+    if (f->step_s > 0) {
         time_by_step(*out, f, true);
-    else
+        (*out)->inferred[0] = '\0'; /* tokens say how much there is to do: that is known */
+    } else
         time_by_rate(*out, f, "the layers' multiply-adds");
     return 0;
 }

@@ -100,6 +100,7 @@ static void published_counts(void)
         CU_ASSERT_EQUAL(m->n_elems, cases[i].n_elems);
         CU_ASSERT_EQUAL(m->family, STRAIT_FAMILY_ATTENTION);
         CU_ASSERT_DOUBLE_EQUAL(strait_model_step_s(m), 1, 1e-12);
+        CU_ASSERT_STRING_EQUAL(m->inferred, "");
         strait_model_free(m);
     }
 }
@@ -141,6 +142,11 @@ static void rate_of_a_config(void)
     CU_ASSERT_EQUAL(m->batch, 8);
     CU_ASSERT_DOUBLE_EQUAL(strait_model_step_s(m), 48 * macs / 1e15, 1e-12);
     CU_ASSERT_DOUBLE_EQUAL(m->bwd_s, 2 * m->fwd_s, 1e-12);
+    CU_ASSERT_STRING_EQUAL(m->inferred, "");
+    strait_model_free(m);
+    m = of_config(LLAMA "}", ", \"rate\": \"1000 TFLOP/s\"", &err);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(m);
+    CU_ASSERT_CONTAINS(m->inferred, "all 4096 tokens");
     strait_model_free(m);
 }
 
@@ -309,6 +315,9 @@ static void bad_configs(void)
         {"{\"model_type\": \"vit\", \"hidden_size\": 8, \"num_hidden_layers\": 1,"
          "\"intermediate_size\": 8, \"image_size\": 30, \"patch_size\": 16}",
          STEP, "#/patch_size", "a divisor of image_size 30"},
+        {"{\"model_type\": \"llama\", \"hidden_size\": 12, \"intermediate_size\": 1,"
+         "\"num_hidden_layers\": 1, \"num_attention_heads\": 6, \"num_key_value_heads\": 4}",
+         STEP, "#/num_key_value_heads", "a divisor of num_attention_heads 6, found 4"},
         {GPT2 "}", STEP ", \"tokens\": 1025", "", "room for 1025 tokens a sample, found 1024"},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
