@@ -44,7 +44,8 @@ void strait_table_print_within(const struct strait_table *t, FILE *out, size_t m
 /** Print and free it. 0, or -1 with *err NOMEM if memory ran out earlier. */
 int strait_table_finish(struct strait_table *t, FILE *out, struct strait_error *err);
 
-/** Print text around tables, broken at blanks within the width of the tables. */
+/** Print text around tables, broken at blanks within the width of the tables; what follows a line
+ *  is indented as it is. */
 void strait_prose(FILE *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /** Terminal columns of UTF-8 text: code points without combining marks, wide East Asian letters

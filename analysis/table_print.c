@@ -331,11 +331,14 @@ void strait_prose(FILE *out, const char *format, ...)
         text = NULL;
     va_end(args);
     for (char *line = text ? strtok_r(text, "\n", &rest) : NULL; line;
-         line = strtok_r(NULL, "\n", &rest))
-        while (*line) {
-            const size_t len = line_bytes(line, columns, false);
-            fprintf(out, "%.*s\n", (int)len, line);
+         line = strtok_r(NULL, "\n", &rest)) {
+        const size_t indent = strspn(line, " ");
+        for (line += indent; *line;) {
+            const size_t len =
+                line_bytes(line, columns > indent ? columns - indent : columns, false);
+            fprintf(out, "%*s%.*s\n", (int)indent, "", (int)len, line);
             line += len + (line[len] == ' ');
         }
+    }
     free(text);
 }

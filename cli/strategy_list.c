@@ -116,8 +116,9 @@ void strait_strategy_row_print(const json_t *row)
     struct strait_table *t = strait_table_new();
     json_t *p;
     size_t i;
-    printf("%s\n  %s\n  trains  %s\n  source  %s\n\n", string_of(row, "name"),
-           string_of(row, "summary"), trains_word(row), string_of(row, "source"));
+    strait_prose(stdout, "%s\n  %s\n  trains  %s\n  source  %s\n", string_of(row, "name"),
+                 string_of(row, "summary"), trains_word(row), string_of(row, "source"));
+    puts("");
     strait_table_column(t, "parameter", false);
     strait_table_column(t, "takes", false);
     strait_table_wrap(t, 28);

@@ -271,13 +271,14 @@ static void prose(void)
     CU_ASSERT_PTR_NOT_NULL_FATAL(out);
     strait_prose(out, "%d lines, as they are\nin a file", 2);
     setenv("COLUMNS", "10", 1);
-    strait_prose(out, "one two three unbreakable\n");
+    strait_prose(out, "one two three unbreakable\n  in two by two\n");
     unsetenv("COLUMNS");
     rewind(out);
     CU_ASSERT(fread(said, 1, sizeof(said) - 1, out) > 0);
     fclose(out);
     CU_ASSERT_STRING_EQUAL(said, "2 lines, as they are\nin a file\n"
-                                 "one two\nthree\nunbreakable\n");
+                                 "one two\nthree\nunbreakable\n"
+                                 "  in two\n  by two\n");
 }
 
 /* Significant digits; a number that is rounded up to the next power of ten has no digit more. */
