@@ -1,5 +1,6 @@
 /* examples/sweep: a sweep by GNU parallel, by an array of Slurm and by MPI in Slurm has the rows of
- * one run. Each is skipped where its program is not installed or cannot start. */
+ * one run. On two hosts, by ssh and by Slurm: an emulated network is spread over both, and MPI
+ * starts ranks on both. Each is skipped where its program is not installed or cannot start. */
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -130,9 +131,65 @@ static void by_mpi(void)
     program_tear_down(&c.p);
 }
 
+/* On two hosts that ssh or Slurm reaches: a network over both, whose copies say where they are, then
+ * strait's own ranks, two a host, started by these words of a shell. */
+static void on_two_hosts(const char *by, const char *ranks)
+{
+    struct cluster c;
+    struct strait_error err = {0};
+    char why[256], script[sizeof(c.root) + 64], words[1024];
+    if (!mpirun_works(why, sizeof(why))) {
+        strait_test_skip(why);
+        return;
+    }
+    set_up(&c);
+    program_write(&c.p, "net.json",
+                  "{\"schema\": \"strait-experiment/1\", \"clients\": 3, \"strategy\": \"fedavg\","
+                  " \"training\": {\"task\": \"quadratic\"},"
+                  " \"network\": {\"client\": {\"rate\": \"100 Mbps\"},"
+                  "               \"server\": {\"rate\": \"1 Gbps\"}}}\n");
+    program_write(&c.p, "hosts.txt",
+                  "alpha address=192.0.2.1 rate=1Gbps\nbeta address=192.0.2.2 rate=1Gbps\n");
+    snprintf(words, sizeof(words),
+             "cd $2 && { $1 net probe >/dev/null || exit 77; } && $1 net run net.json --hosts "
+             "hosts.txt --launch \"$LAUNCH\" --ranks all -- sh -c 'echo $RANK $STRAIT_NET_ON; "
+             "ping -c 1 -w 60 -q 10.0.0.4 >/dev/null' >said && %s $1 rank net.json --out mpi",
+             ranks);
+    snprintf(script, sizeof(script), "%s/tests/foreign/two_hosts.sh", c.root);
+    const char *const argv[] = {"sh",  script, by,       "sh",       "-c",
+                                words, "sh",   c.p.path, c.p.folder, NULL};
+    const int status = run(argv, &err);
+    CU_ASSERT(status == 0 || status == SKIPPED);
+    if (status == 0) {
+        char *said = program_read(&c.p, "said"), *rows = program_read(&c.p, "mpi/results.jsonl");
+        CU_ASSERT_CONTAINS(said, "server | 0 alpha\n");
+        CU_ASSERT_CONTAINS(said, "client1 | 1 alpha\n");
+        CU_ASSERT_CONTAINS(said, "client2 | 2 beta\n");
+        CU_ASSERT_CONTAINS(said, "client3 | 3 beta\n");
+        CU_ASSERT_CONTAINS(rows, "\"hosts\":{\"alpha\":2,\"beta\":2}");
+        free(said);
+        free(rows);
+    }
+    program_tear_down(&c.p);
+}
+
+static void hosts_by_ssh(void)
+{
+    on_two_hosts("ssh", "mpirun --allow-run-as-root --host alpha:2,beta:2 --mca plm_rsh_agent "
+                        "\"${LAUNCH% *}\" --mca btl tcp,self");
+}
+
+static void hosts_by_slurm(void)
+{
+    on_two_hosts("slurm", "{ srun --mpi=list 2>&1 | grep -q pmix || exit 77; } && "
+                          "OMPI_MCA_btl=tcp,self srun -n 4 --ntasks-per-node=2 --mpi=pmix");
+}
+
 static const struct strait_test tests[] = {
     {"shards by GNU parallel are one run", by_parallel},
     {"shards by an array of Slurm are one run", by_an_array},
     {"points given out by MPI in Slurm are one run", by_mpi},
+    {"two hosts share a network by ssh, and mpirun's ranks", hosts_by_ssh},
+    {"two hosts share a network by srun, and srun's ranks", hosts_by_slurm},
 };
 STRAIT_SUITE_WITH("cli/cli_clusters", tests, .slow_s = 30, .release = true);
