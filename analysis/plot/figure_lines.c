@@ -70,21 +70,32 @@ static bool write_data(FILE *out, size_t panel, size_t i, const json_t *line)
     return spread;
 }
 
+/* The column of x. Lines of categories stand beside each other, not on each other. */
+static void put_x(FILE *plots, const struct strait_sheet *s, size_t panel, size_t i)
+{
+    const double n = (double)json_array_size(json_object_get(panel_at(s, panel), "lines"));
+    if (has_names(s) && n > 1)
+        fprintf(plots, "$d_%zu_%zu using ($1%+.3g)", panel, i,
+                ((double)i - (n - 1) / 2) * fmin(0.1, 0.6 / n));
+    else
+        fprintf(plots, "$d_%zu_%zu using 1", panel, i);
+}
+
 /* A shade between the ends of what is known; categories have bars. */
 static void put_spread(FILE *plots, const struct strait_sheet *s, size_t panel, size_t i,
                        const struct strait_plot_style *style, const json_t *line)
 {
     const bool bars =
         is_residuals(s) || json_array_size(json_object_get(line, "points")) < 2 || has_names(s);
+    put_x(plots, s, panel, i);
     if (bars)
-        fprintf(plots,
-                "$d_%zu_%zu using 1:2:3:4 with yerrorbars pt -1 lw 1.4 lc rgb '%s' notitle, \\\n  ",
-                panel, i, style->color);
+        fprintf(plots, ":2:3:4 with yerrorbars pt -1 lw 1.4 lc rgb '%s' notitle, \\\n  ",
+                style->color);
     else
         fprintf(plots,
-                "$d_%zu_%zu using 1:3:4 with filledcurves fs transparent solid 0.16 noborder lc "
-                "rgb '%s' notitle, \\\n  ",
-                panel, i, style->color);
+                ":3:4 with filledcurves fs transparent solid 0.16 noborder lc rgb '%s' notitle, "
+                "\\\n  ",
+                style->color);
 }
 
 /* Labels at the ends of lines, moved apart where they would touch. */
@@ -178,7 +189,9 @@ void strait_sheet_lines(struct strait_sheet *s, size_t i)
     json_array_foreach (json_object_get(panel, "lines"), k, line) {
         const struct strait_plot_style style = style_of(s, strait_text_of(line, "label"));
         const bool dense = json_array_size(json_object_get(line, "points")) > 40;
-        fprintf(plots, "%s$d_%zu_%zu using 1:2 ", k > 0 ? ", \\\n  " : "", i, k);
+        fputs(k > 0 ? ", \\\n  " : "", plots);
+        put_x(plots, s, i, k);
+        fputs(":2 ", plots);
         strait_plot_put_style(plots, &style,
                               is_residuals(s) || has_names(s) ? STRAIT_PLOT_DOTS
                               : dense                         ? STRAIT_PLOT_LINE

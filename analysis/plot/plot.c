@@ -218,7 +218,9 @@ static void find_range(struct scaling *p)
 static void write_axes(FILE *out, const struct scaling *p)
 {
     const bool log_y = p->hi / p->lo > 3;
-    const double room = log_y ? pow(p->hi / p->lo, 0.06) : 1 + 0.06 * (p->hi / p->lo - 1);
+    /* at least 1 %: a value that lies on the edge itself may be cut off */
+    const double apart = p->hi / p->lo;
+    const double room = log_y ? pow(apart, 0.06) : 1 + fmax(0.06 * (apart - 1), 0.01);
     fputs("set grid lc rgb '#e4e4e4' lt 1 lw 1\nset border lc rgb '#606060'\nunset key\n"
           "set style textbox opaque noborder fillcolor rgb '#ffffff' margins 0.4,0.4\n"
           "set logscale x 2\nset tics nomirror out\nset xtics (",

@@ -9,6 +9,7 @@
 #include "analysis/table.h"
 
 enum { MAX_DIRECT = 6 };
+#define SCREEN_ROWS 3.0 /* of panels; with more of them the picture is higher */
 /* The sine of 40 degrees, and how much of the page's height names may take. */
 static const double ASLANT = 0.64, ALONG = 0.77, NAMES_SHARE = 0.35;
 
@@ -74,7 +75,8 @@ static struct strait_plot_page page_of(enum strait_figure_style style, int n_col
         return (struct strait_plot_page){n_columns == 1 ? 3.5 : 7.16,
                                          (n_columns == 1 ? 1.2 : 1.4) + 1.6 * (double)n_rows, 8,
                                          300, 0.55};
-    return (struct strait_plot_page){16.667, 10.417, 13, 96, 1};
+    return (struct strait_plot_page){16.667, 10.417 * fmax(1, (double)n_rows / SCREEN_ROWS), 13, 96,
+                                     1};
 }
 
 size_t strait_sheet_letters(double width_pt, double font_pt)

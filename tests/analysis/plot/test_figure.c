@@ -335,13 +335,44 @@ static void refusals(void)
             "'/codec=codec 0' or --facet /codec");
 }
 
+static void scripted(char **script, char **csv, const json_t *figure)
+{
+    static const char *const ends[] = {"png"};
+    char folder[] = "/tmp/strait-figure-XXXXXX", path[64];
+    struct strait_error err = {0};
+    CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(folder));
+    snprintf(path, sizeof(path), "%s/f", folder);
+    const int status = strait_figure_draw(path, figure, ends, 1, STRAIT_FIGURE_SCREEN, 2, &err);
+    CU_ASSERT(status == 0 || err.code == STRAIT_ERR_HOST); /* without gnuplot the script is there */
+    *script = folder_text(folder, "f.gp");
+    *csv = folder_text(folder, "f.csv");
+    folder_remove(folder);
+}
+
+/* Two rates above each codec: a tenth of the tics' distance apart. */
+static void beside(void)
+{
+    char *script, *csv;
+    json_t *columns = json_array();
+    const char *const where[] = {"/clients=2"};
+    const struct strait_figure_question q = {.x = "/codec", .where = where, .n_where = 1};
+    for (int i = 0; i < 4; i++)
+        json_array_append_new(
+            columns, column(i < 2 ? "1 Gbps" : "2 Gbps", 2, i % 2 == 0 ? "none" : "sz", 1 + i));
+    json_t *figure = figure_of(columns, &q);
+    scripted(&script, &csv, figure);
+    CU_ASSERT_CONTAINS(script, "$d_0_0 using ($1-0.05):2:3:4 with yerrorbars");
+    CU_ASSERT_CONTAINS(script, "$d_0_1 using ($1+0.05):2 with points");
+    free(script);
+    free(csv);
+    json_decref(figure);
+}
+
 /* Ends of lines at nearly one height: their labels lie a line apart, and no two lines have the same
  * colour and point. */
 static void drawn(void)
 {
-    static const char *const ends[] = {"png"};
-    char folder[] = "/tmp/strait-figure-XXXXXX", path[64], name[16];
-    struct strait_error err = {0};
+    char *script, *csv, name[16];
     json_t *columns = json_array();
     for (int i = 0; i < 6; i++)
         for (int clients = 2; clients <= 4; clients += 2) {
@@ -350,11 +381,7 @@ static void drawn(void)
         }
     const struct strait_figure_question q = {0};
     json_t *figure = figure_of(columns, &q);
-    CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(folder));
-    snprintf(path, sizeof(path), "%s/f", folder);
-    const int status = strait_figure_draw(path, figure, ends, 1, STRAIT_FIGURE_SCREEN, 2, &err);
-    CU_ASSERT(status == 0 || err.code == STRAIT_ERR_HOST); /* without gnuplot the script is there */
-    char *script = folder_text(folder, "f.gp"), *csv = folder_text(folder, "f.csv");
+    scripted(&script, &csv, figure);
     double last = -1;
     unsigned n_labels = 0;
     for (const char *at = script; (at = strstr(at, " at graph 1,")); at++) {
@@ -380,7 +407,6 @@ static void drawn(void)
     CU_ASSERT_EQUAL(strncmp(csv, first, strlen(first)), 0);
     free(script);
     free(csv);
-    folder_remove(folder);
     json_decref(figure);
 }
 
@@ -489,6 +515,7 @@ static const struct strait_test tests[] = {
     {"rounds without a score leave a curve one of numbers", curves},
     {"of an even number of repeats the middle two count", even_repeats},
     {"what cannot be read is refused, and says what helps", refusals},
+    {"lines of categories stand beside each other", beside},
     {"labels lie apart, and lines differ in colour and point", drawn},
 };
 STRAIT_SUITE("analysis/plot/figure", tests);

@@ -191,6 +191,12 @@ static void axes(void)
     script = script_of(rows, NULL, STRAIT_PLOT_SPEEDUP); /* 1 to 1.5 */
     CU_ASSERT_CONTAINS(script, "set yrange [0.970874:1.545]\n");
     free(script);
+    /* one value alone lies on no edge, which a rounded one would cut it off by: 1 % to spare */
+    rows = json_array();
+    json_array_append_new(rows, row("a/p.json", 8, 0.230029107, true));
+    script = script_of(rows, NULL, STRAIT_PLOT_TIME);
+    CU_ASSERT_CONTAINS(script, "set yrange [0:0.232329]\n");
+    free(script);
 }
 
 /* Of 27 settings the first panels are drawn, and the subtitle says so; of 40 codecs the legend has

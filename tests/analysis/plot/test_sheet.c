@@ -42,8 +42,9 @@ static void arranged(void)
     }
 }
 
-/* Screens of 1600 x 1000 pixels, 96 to an inch; slides of full HD, 144 to an inch of PowerPoint's
- * 13.333 x 7.5; IEEE's columns of 3.5 and 7.16 inches. A paper's page grows by 1.6 inches a row. */
+/* Screens of 1600 x 1000 pixels, 96 to an inch, higher from four rows of panels on; slides of full
+ * HD, 144 to an inch of PowerPoint's 13.333 x 7.5; IEEE's columns of 3.5 and 7.16 inches. A paper's
+ * page grows by 1.6 inches a row. */
 static void pages(void)
 {
     json_t *figure = figure_of("lines", 4, 2, "sz");
@@ -67,6 +68,10 @@ static void pages(void)
     strait_sheet_plan(&s, figure, STRAIT_FIGURE_PAPER, 2);
     near(strait_sheet_width_pt(&s), 7.16 * 72);
     near(strait_sheet_height_pt(&s), (1.4 + 2 * 1.6) * 72);
+    json_decref(figure);
+    figure = figure_of("lines", 16, 2, "sz"); /* four rows: a third more than three */
+    strait_sheet_plan(&s, figure, STRAIT_FIGURE_SCREEN, 2);
+    CU_ASSERT_DOUBLE_EQUAL(s.page.height_in * s.page.png_dpi, 1000 * 4 / 3.0, 0.5);
     json_decref(figure);
 }
 
