@@ -300,8 +300,22 @@ static int check_asked(struct asked *a, struct strait_error *err)
 static bool is_named(const struct asked *a)
 {
     return a->y.n <= 1 && (a->y.n == 0 || a->y.items[0][0] != '/') && (!a->x || a->x[0] != '/') &&
-           !a->series && a->facets.n == 0 && !a->log && !a->kind && !a->style && a->where.n == 0 &&
-           !(a->end && strcmp(a->end, "pdf") == 0);
+           !a->series && a->facets.n == 0 && !a->log && !a->kind && a->where.n == 0;
+}
+
+/* Those pictures themselves have one style, and no PDF: others show the same. */
+static bool has_own_style(const struct asked *a)
+{
+    return a->style || (a->end && strcmp(a->end, "pdf") == 0);
+}
+
+static int plot_styled(struct asked *a, const struct strait_store *store, const json_t *rows,
+                       struct strait_error *err)
+{
+    const bool named = is_named(a);
+    if (named && a->y.n == 0 && is_scaling(rows) && (a->y.items = malloc(sizeof(*a->y.items))))
+        a->y.items[a->y.n++] = "speed-up";
+    return plot_any(a, store, rows, named, err);
 }
 
 static int plot(struct asked *a, struct strait_error *err)
@@ -311,8 +325,9 @@ static int plot(struct asked *a, struct strait_error *err)
     if (strait_store_open(&store, a->folder, false, err) != 0)
         return -1;
     json_t *rows = strait_store_rows(store);
-    const int status = is_named(a) ? plot_named(a, (enum strait_plot_y)y, store, rows, err)
-                                   : plot_any(a, store, rows, false, err);
+    const int status = is_named(a) && !has_own_style(a)
+                           ? plot_named(a, (enum strait_plot_y)y, store, rows, err)
+                           : plot_styled(a, store, rows, err);
     json_decref(rows);
     strait_store_free(store);
     return status;

@@ -247,6 +247,26 @@ void strait_plot_places_release(struct strait_plot_places *places)
     json_decref(places->series);
 }
 
+/* A value in few letters: of a port what it has ("1 Gbps 50 ms"), of a path the file's name. */
+static char *short_value(const json_t *value)
+{
+    const char *path = json_string_value(value), *slash = path ? strrchr(path, '/') : NULL, *key;
+    const size_t len_bytes = slash ? strcspn(slash + 1, ".") : 0;
+    if (len_bytes > 0 && slash[1 + len_bytes])
+        return strndup(slash + 1, len_bytes);
+    char *text = NULL;
+    json_t *object = path && *path == '{' ? json_loads(path, 0, NULL) : NULL, *part;
+    json_object_foreach (object, key, part) {
+        char *before = text, *own = strait_label_value(part);
+        if (asprintf(&text, "%s%s%s", before ? before : "", before ? " " : "", own ? own : "") < 0)
+            text = NULL;
+        free(before);
+        free(own);
+    }
+    json_decref(object);
+    return text ? text : strait_label_value(value);
+}
+
 char *strait_plot_places_text(const json_t *columns, const json_t *pointers, bool titles)
 {
     char *text = NULL;
@@ -259,7 +279,7 @@ char *strait_plot_places_text(const json_t *columns, const json_t *pointers, boo
     json_array_foreach (pointers, i, pointer) {
         const char *at = json_string_value(pointer);
         json_t *value = strait_column(columns, at);
-        char *label = value ? strait_label_value(value) : NULL, *axis = strait_label_axis(at);
+        char *label = value ? short_value(value) : NULL, *axis = strait_label_axis(at);
         const bool plain = strcmp(at, "/codec") == 0 && label && strcmp(label, "none") == 0;
         const bool bare = strcmp(at, "/codec") == 0 || strcmp(at, "/strategy") == 0 ||
                           strcmp(at, "/codec/name") == 0 || strcmp(at, "/strategy/name") == 0 ||

@@ -9,6 +9,8 @@
 #include "analysis/table.h"
 
 enum { MAX_DIRECT = 6 };
+#define LEAST_LETTERS                                                                              \
+    8.0 /* letters' heights of a panel: what a page grows to, unless it is a slide */
 #define SCREEN_ROWS 3.0 /* of panels; with more of them the picture is higher */
 /* The sine of 40 degrees, and how much of the page's height names may take. */
 static const double ASLANT = 0.64, ALONG = 0.77, NAMES_SHARE = 0.35;
@@ -213,6 +215,33 @@ static double left_pt(const struct strait_sheet *s)
     return widest + 3.6 * s->page.font_pt; /* a title on its side, and tics */
 }
 
+/* What stands where on the page. */
+static void lay_out(struct strait_sheet *s)
+{
+    const double w = strait_sheet_width_pt(s), h = strait_sheet_height_pt(s),
+                 columns = s->layout.n_columns;
+    const double right = s->direct ? longest_label_pt(s) + 2 * s->small_pt : 1.2 * s->small_pt;
+    const double left = left_pt(s);
+    const double gap = is_kind(s, "heat") ? 2 * s->page.font_pt : left + right;
+    s->panel_width_pt = (w - left - right - (columns - 1) * gap) / columns;
+    s->layout.left = left / w;
+    s->legend_pt = legend_height_pt(s);
+    const double below = strait_sheet_names_pt(s) + 4 * s->page.font_pt;
+    const double wrap = (double)strait_sheet_letters(s->panel_width_pt, s->small_pt);
+    const double title =
+        ceil((double)longest_title(s->figure) * 1.1 / wrap) * STRAIT_SHEET_LINE * s->small_pt +
+        0.5 * s->small_pt;
+    const double top = titles_pt(s) + (longest_title(s->figure) > 0 ? title : 0);
+    s->layout.right = 1 - right / w;
+    s->layout.gap_x = gap / w;
+    s->layout.bottom = (s->legend_pt + below) / h;
+    s->layout.top = 1 - top / h;
+    s->layout.gap_y = (below + (longest_title(s->figure) > 0 ? title : 0)) / h;
+    s->panel_height_pt =
+        (h * (s->layout.top - s->layout.bottom) - (s->layout.n_rows - 1) * s->layout.gap_y * h) /
+        s->layout.n_rows;
+}
+
 void strait_sheet_plan(struct strait_sheet *s, const json_t *figure, enum strait_figure_style style,
                        int n_columns)
 {
@@ -228,28 +257,12 @@ void strait_sheet_plan(struct strait_sheet *s, const json_t *figure, enum strait
     s->page = page_of(style, n_columns, (size_t)s->layout.n_rows);
     s->small_pt = style == STRAIT_FIGURE_PAPER ? 7 : 0.85 * s->page.font_pt;
     s->direct = can_be_direct(s);
-    const double w = strait_sheet_width_pt(s), h = strait_sheet_height_pt(s),
-                 columns = s->layout.n_columns;
-    const double right = s->direct ? longest_label_pt(s) + 2 * s->small_pt : 1.2 * s->small_pt;
-    const double left = left_pt(s);
-    const double gap = is_kind(s, "heat") ? 2 * s->page.font_pt : left + right;
-    s->panel_width_pt = (w - left - right - (columns - 1) * gap) / columns;
-    s->layout.left = left / w;
-    s->legend_pt = legend_height_pt(s);
-    const double below = strait_sheet_names_pt(s) + 4 * s->page.font_pt;
-    const double wrap = (double)strait_sheet_letters(s->panel_width_pt, s->small_pt);
-    const double title =
-        ceil((double)longest_title(figure) * 1.1 / wrap) * STRAIT_SHEET_LINE * s->small_pt +
-        0.5 * s->small_pt;
-    const double top = titles_pt(s) + (longest_title(figure) > 0 ? title : 0);
-    s->layout.right = 1 - right / w;
-    s->layout.gap_x = gap / w;
-    s->layout.bottom = (s->legend_pt + below) / h;
-    s->layout.top = 1 - top / h;
-    s->layout.gap_y = (below + (longest_title(figure) > 0 ? title : 0)) / h;
-    s->panel_height_pt =
-        (h * (s->layout.top - s->layout.bottom) - (s->layout.n_rows - 1) * s->layout.gap_y * h) /
-        s->layout.n_rows;
+    lay_out(s);
+    const double low_pt = LEAST_LETTERS * s->small_pt - s->panel_height_pt;
+    if (low_pt > 0 && style != STRAIT_FIGURE_SLIDES) {
+        s->page.height_in += s->layout.n_rows * low_pt / STRAIT_SHEET_POINTS;
+        lay_out(s);
+    }
 }
 
 void strait_sheet_titles(struct strait_sheet *s)

@@ -165,6 +165,17 @@ static void put_axis(struct strait_sheet *s, char axis, const json_t *names,
             axis == 'x' ? strait_sheet_name_font_pt(s) : s->small_pt);
 }
 
+/* The name of y beside its panel has two lines at most, in smaller letters rather than broken: a
+ * third would lie on the tics. */
+static double y_label_pt(const struct strait_sheet *s, const char *label)
+{
+    double font = s->page.font_pt;
+    while (font > 0.5 * s->page.font_pt &&
+           strait_plot_n_lines(label, strait_sheet_letters(1.25 * s->panel_height_pt, font)) > 2)
+        font *= 0.95;
+    return font;
+}
+
 /* Names of the axes, at places that depend on nothing but the page; once for equal neighbours. */
 static void put_labels(struct strait_sheet *s, size_t i, const char *y_label)
 {
@@ -190,10 +201,11 @@ static void put_labels(struct strait_sheet *s, size_t i, const char *y_label)
                 (bottom - strait_sheet_names_pt(s) - 3 * font) / h, font);
     }
     if (column == 0 || strcmp(before, own) != 0) {
+        const double y_pt = y_label_pt(s, y_label);
         fputs("set label 4 ", out);
-        strait_plot_put_text(out, y_label, strait_sheet_letters(s->panel_height_pt * 1.25, font));
+        strait_plot_put_text(out, y_label, strait_sheet_letters(1.25 * s->panel_height_pt, y_pt));
         fprintf(out, " at screen %.4f,%.4f center rotate by 90 font ',%.4g'\n",
-                (left - w * l->left + font) / w, (bottom + s->panel_height_pt / 2) / h, font);
+                (left - w * l->left + font) / w, (bottom + s->panel_height_pt / 2) / h, y_pt);
     }
 }
 

@@ -77,6 +77,10 @@ static void questions(void)
     text = program_read(&p, "p.gp");
     CU_ASSERT_CONTAINS(text, "set terminal pdfcairo size 3.5in,");
     free(text);
+    /* without a --y what strait plot draws in its own style: what the codec gains */
+    text = left(CALL("plot", "r", "--style", "paper", "--out", "g.svg"), "g.csv");
+    CU_ASSERT_EQUAL(n_times(text, ",/speedup,"), 4);
+    free(text);
     text =
         left(CALL("plot", "r", "--y", "time", "--y", "/ratio", "--log", "none", "--out", "two.png"),
              "two.csv");

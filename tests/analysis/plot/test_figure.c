@@ -76,6 +76,24 @@ static void panels_and_lines(void)
     json_decref(figure);
 }
 
+/* A port is called by what it has, a model of a path by its file's name. */
+static void short_titles(void)
+{
+    static const char *const values[][2] = {
+        {"{\"rate\": \"1 Gbps\", \"rtt\": \"50 ms\"}", "\"client rate 1 Gbps 50 ms\""},
+        {"my/models/blocks.csv", "\"client rate blocks\""}};
+    const char *const facets[] = {"/network/client/rate"};
+    const struct strait_figure_question q = {.x = "/clients", .facets = facets, .n_facets = 1};
+    for (int i = 0; i < 2; i++) {
+        json_t *columns = json_array();
+        json_array_append_new(columns, column(values[i][0], 2, "sz", 1));
+        json_array_append_new(columns, column(values[i][0], 4, "sz", 2));
+        json_t *figure = figure_of(columns, &q);
+        same(panel(figure, 0), "title", values[i][1]);
+        json_decref(figure);
+    }
+}
+
 /* Texts with a unit are numbers, in the unit that the least reaches: 100 and 1000 Mbps. */
 static void units(void)
 {
@@ -502,6 +520,7 @@ static const struct strait_test tests[] = {
     {"what all names say is said once", shortened},
     {"settings that are too many for lines make panels", own_panels},
     {"long names of categories begin on the page", long_names},
+    {"titles of panels are short", short_titles},
     {"texts with a unit are numbers in one unit", units},
     {"axes say what their number is", names},
     {"a heat map has two settings and a number", heat},

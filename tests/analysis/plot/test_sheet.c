@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "analysis/plot/figure.h"
 #include "analysis/plot/sheet.h"
 #include "tests/kit/suite.h"
 
@@ -117,6 +118,48 @@ static void filled(void)
             near(h * l->gap_y, 4 * s.page.font_pt + (STRAIT_SHEET_LINE + 0.5) * s.small_pt);
             json_decref(figure);
         }
+}
+
+/* Eight lines in one column of a paper take what two panels had: the page grows until a panel is
+ * eight letters high. A slide cannot. */
+static void grown(void)
+{
+    json_t *figure = figure_of("lines", 2, 8, "a codec with a name and settings");
+    struct strait_sheet s = {0};
+    strait_sheet_plan(&s, figure, STRAIT_FIGURE_PAPER, 1);
+    near(s.panel_height_pt, 8 * 7);
+    CU_ASSERT(strait_sheet_height_pt(&s) > (1.2 + 1.6) * 72);
+    json_decref(figure);
+    figure = figure_of("lines", 16, 8, "a codec with a name and settings");
+    s = (struct strait_sheet){0};
+    strait_sheet_plan(&s, figure, STRAIT_FIGURE_SLIDES, 2);
+    near(strait_sheet_height_pt(&s), 7.5 * 72);
+    struct strait_error err = {0};
+    CU_ASSERT_EQUAL(
+        strait_figure_draw("/tmp/strait-never", figure, NULL, 0, STRAIT_FIGURE_SLIDES, 2, &err),
+        -1);
+    CU_ASSERT_STRING_EQUAL(err.text, "expected fewer panels than 16, which do not fit on this "
+                                     "page; --where takes some of them, --style screen and paper "
+                                     "grow");
+    json_decref(figure);
+}
+
+/* In two lines at most: beside a panel of 56 pt 70 pt hold eight letters of 13 pt, of 8.6 pt 13. */
+static void names_of_y(void)
+{
+    json_t *figure = figure_of("lines", 2, 8, "a codec with a name and settings");
+    char *text = NULL;
+    size_t len_bytes;
+    struct strait_sheet s = {0};
+    strait_sheet_plan(&s, figure, STRAIT_FIGURE_PAPER, 1);
+    s.script.out = open_memstream(&text, &len_bytes);
+    const struct strait_sheet_range x = {0, 4, false}, y = {0, 9, false};
+    strait_sheet_panel(&s, 0, &x, &y, "speed-up over no compression");
+    fflush(s.script.out);
+    CU_ASSERT_CONTAINS(text, "set label 4 'speed-up over'.\"\\n\".'no compression' at screen");
+    fclose(s.script.out);
+    free(text);
+    json_decref(figure);
 }
 
 /* A legend of n lines in columns as wide as their label and five letters' heights: of 94 % of 1200
@@ -351,6 +394,8 @@ static const struct strait_test tests[] = {
     {"pages have the sizes of screens, slides and journals", pages},
     {"three panels stand beside each other where there is room", three},
     {"panels, gaps and margins fill the page", filled},
+    {"a page grows with its legend, and a slide that is too full is refused", grown},
+    {"the name of y takes two lines", names_of_y},
     {"a legend is as high as its rows, and none where lines bear their names", legend},
     {"names that do not fit lie aslant, in smaller letters", aslant},
     {"titles and notes stand below each other", titled},
