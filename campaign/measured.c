@@ -178,6 +178,33 @@ static int fail_line(const struct book *b, size_t i, const struct strait_error *
                             where, "%s%s%s", why->where, *why->where ? ": " : "", why->text);
 }
 
+static bool is_in_all(const struct book *b, const char *text)
+{
+    for (size_t i = 0; i < b->n_lines; i++) {
+        const struct strait_texts *own = &b->lines[i].texts;
+        size_t k = 0;
+        while (k < own->n && strcmp(own->items[k], text) != 0)
+            k++;
+        if (k == own->n)
+            return false;
+    }
+    return true;
+}
+
+/* The settings that differ between lines tell their rows apart. Codecs and clients stand in columns
+ * of their own. */
+static void put_labels(json_t *row, const struct book *b, const struct line *l)
+{
+    for (size_t i = l->n_common; i < l->texts.n; i++) {
+        const char *text = l->texts.items[i], *value = strchr(text, '=');
+        char *pointer = value ? strndup(text, (size_t)(value - text)) : NULL;
+        if (pointer && strncmp(pointer, "/codec", 6) != 0 && strcmp(pointer, "/clients") != 0 &&
+            strncmp(pointer, "/download_codec", 15) != 0 && !is_in_all(b, text))
+            json_object_set_new(json_object_get(row, "labels"), pointer, json_string(value + 1));
+        free(pointer);
+    }
+}
+
 static json_t *predict(size_t i, void *context, struct strait_error *err)
 {
     const struct book *b = context;
@@ -196,6 +223,8 @@ static json_t *predict(size_t i, void *context, struct strait_error *err)
         else if (strait_plan_setup_hashes(&plan.setup, &why) == 0 &&
                  strait_plan_add(&plan, sweep, &strait_fluid, 1, false, &why) == 0)
             row = strait_plan_run_task(&plan, 0, &why);
+        if (row)
+            put_labels(row, b, &b->lines[i]);
     }
     strait_plan_release(&plan);
     strait_sweep_free(sweep);

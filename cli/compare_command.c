@@ -8,6 +8,7 @@
 #include "cli/compare_coverage.h"
 #include "cli/kit/command.h"
 #include "campaign/host_header.h"
+#include "analysis/plot/plot.h"
 #include "campaign/measured.h"
 #include "cli/kit/files.h"
 #include "cli/kit/options.h"
@@ -149,10 +150,22 @@ static int compare_claims(const char *const *folders, size_t n_folders, const ch
     return status;
 }
 
+static int draw(const char *picture, const json_t *comparison,
+                const struct strait_compare_options *o, struct strait_error *err)
+{
+    char path[4096];
+    const char *dot = strrchr(picture, '.');
+    const bool named = dot && (strcmp(dot, ".png") == 0 || strcmp(dot, ".svg") == 0);
+    snprintf(path, sizeof(path), "%.*s", (int)(named ? dot - picture : (int)strlen(picture)),
+             picture);
+    return strait_plot_comparison(path, comparison, o->tolerance_ratio,
+                                  json_string_value(json_object_get(comparison, "title")), err);
+}
+
 /* Lines of a CSV file beside predictions of the same settings. */
 static int compare_file(const struct strait_measured_plan *given, const char *profile_name,
-                        struct strait_compare_options *o, bool json, bool *within,
-                        struct strait_error *err)
+                        const char *picture, struct strait_compare_options *o, bool json,
+                        bool *within, struct strait_error *err)
 {
     struct strait_measured_plan plan = *given;
     struct strait_profile *profile;
@@ -169,6 +182,8 @@ static int compare_file(const struct strait_measured_plan *given, const char *pr
             strait_command_print_json(comparison);
         else if (comparison)
             failed = show(comparison, o, err);
+        if (picture && !failed)
+            failed = draw(picture, comparison, o, err);
         *within = json_is_true(json_object_get(comparison, "within"));
         json_decref(comparison);
         json_decref(predicted);
@@ -216,7 +231,7 @@ int strait_command_compare(int argc, char **argv)
     struct strait_tolerance tolerance = {NULL, NULL};
     const char *cases[MAX_CASES] = {NULL}, *file = NULL, *profile = "default";
     long n_jobs = strait_host_n_cores();
-    const char *learn = NULL, *keep = NULL;
+    const char *learn = NULL, *keep = NULL, *picture = NULL;
     bool json = false, within = false, published = false, no_worth = false, claims = false,
          coverage = false;
     struct strait_measured_plan measured = {0};
@@ -226,6 +241,7 @@ int strait_command_compare(int argc, char **argv)
          "an EXPERIMENT beside your measurements"},
         {"set", 0, STRAIT_OPTION_TEXTS, &measured.settings, "/POINTER=VALUE",
          "measured: a value of the experiment"},
+        {"plot", 0, STRAIT_OPTION_TEXT, &picture, "FILE.png", "measured: draw it, as PNG and SVG"},
         {"published", 0, STRAIT_OPTION_FLAG, &published, NULL,
          "compare with published figures: all, or CASEs"},
         {"no-worth", 0, STRAIT_OPTION_FLAG, &no_worth, NULL,
@@ -266,7 +282,7 @@ int strait_command_compare(int argc, char **argv)
                          "expected either --published, --claims or --measured, found more");
         return strait_command_fail(&err);
     }
-    if (measured.csv || measured.settings.n > 0) {
+    if (measured.csv || measured.settings.n > 0 || picture) {
         measured.experiment = cases[0];
         measured.n_jobs = (int)n_jobs;
         if (!measured.csv || n_positional != 1)
@@ -274,11 +290,12 @@ int strait_command_compare(int argc, char **argv)
                                       "expected an experiment and --measured FILE.csv, found %s",
                                       measured.csv ? n_positional == 0 ? "no experiment"
                                                                        : "several experiments"
+                                      : picture    ? "--plot alone"
                                                    : "--set alone");
         else
             status = strait_tolerance_parse(&o, &tolerance, &err) != 0 ||
-                             compare_file(&measured, profile ? profile : "default", &o, json,
-                                          &within, &err) != 0
+                             compare_file(&measured, profile ? profile : "default", picture, &o,
+                                          json, &within, &err) != 0
                          ? -1
                          : 0;
         free(measured.settings.items);

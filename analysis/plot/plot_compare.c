@@ -32,11 +32,20 @@ static const json_t *phase_of(const json_t *pair, size_t i)
     return json_object_get(json_object_get(pair, "phases"), strait_compared_phases(&n)[i].name);
 }
 
-/* The round itself would dwarf its parts; "round minus compute" is judged, so it stays. */
-static bool is_shown(const struct strait_compared *p)
+/* The round itself would dwarf its parts; "round minus compute" is judged, so it stays. Where
+ * nothing but rounds was measured they are what is drawn. */
+static bool is_shown(const json_t *pairs, const struct strait_compared *p)
 {
-    return strcmp(p->name, "round") != 0 && strcmp(p->name, "compute") != 0 &&
-           strcmp(p->name, "other") != 0;
+    bool rounds = true;
+    json_t *pair;
+    size_t i;
+    json_array_foreach (pairs, i, pair) {
+        const json_t *phases = json_object_get(pair, "phases");
+        rounds &= json_object_size(phases) == 1 && json_object_get(phases, "round");
+    }
+    return rounds ? strcmp(p->name, "round") == 0
+                  : strcmp(p->name, "round") != 0 && strcmp(p->name, "compute") != 0 &&
+                        strcmp(p->name, "other") != 0;
 }
 
 static const char *short_name(const struct strait_compared *p)
@@ -52,21 +61,23 @@ static double scale_of(const json_t *pairs)
     json_t *pair;
     json_array_foreach (pairs, i, pair)
         for (size_t k = 0; k < n; k++)
-            if (is_shown(&phases[k]) && (strait_row_number(phase_of(pair, k), "predicted_s") >= 1 ||
-                                         strait_row_number(phase_of(pair, k), "measured_s") >= 1))
+            if (is_shown(pairs, &phases[k]) &&
+                (strait_row_number(phase_of(pair, k), "predicted_s") >= 1 ||
+                 strait_row_number(phase_of(pair, k), "measured_s") >= 1))
                 return 1;
     return 1000;
 }
 
-static void write_bars(FILE *out, const json_t *pair, size_t i, double scale)
+static void write_bars(FILE *out, const json_t *pairs, size_t i, double scale)
 {
+    const json_t *pair = json_array_get(pairs, i);
     size_t n;
     const struct strait_compared *phases = strait_compared_phases(&n);
     int x = 0;
     fprintf(out, "$bars_%zu << EOD\n", i);
     for (size_t k = 0; k < n; k++) {
         const json_t *phase = phase_of(pair, k);
-        if (is_shown(&phases[k]))
+        if (is_shown(pairs, &phases[k]))
             fprintf(out, "%d %.9g %.9g %.9g %.9g\n", x++,
                     scale * strait_row_number(phase, "predicted_s"),
                     scale * strait_row_number(phase, "measured_s"),
@@ -76,7 +87,7 @@ static void write_bars(FILE *out, const json_t *pair, size_t i, double scale)
     fputs("EOD\nset xtics (", out);
     x = 0;
     for (size_t k = 0; k < n; k++)
-        if (is_shown(&phases[k])) {
+        if (is_shown(pairs, &phases[k])) {
             fprintf(out, "%s\"%s\" %d", x > 0 ? ", " : "", short_name(&phases[k]), x);
             x++;
         }
@@ -100,7 +111,7 @@ static void write_bar_panels(struct strait_plot_script *script, const json_t *pa
           "set tics nomirror out\nset yrange [0:*]\n",
           out);
     json_array_foreach (pairs, i, pair) {
-        write_bars(out, pair, i, scale);
+        write_bars(out, pairs, i, scale);
         strait_plot_place(out, &l, (int)i);
         const bool within = json_is_true(json_object_get(pair, "within"));
         char *name = pair_name(names, pair);
@@ -142,7 +153,7 @@ static void write_scatter(FILE *out, const json_t *pairs, double tolerance_ratio
         json_array_foreach (pairs, i, pair) {
             const double x = strait_row_number(phase_of(pair, k), "measured_s"),
                          y = strait_row_number(phase_of(pair, k), "predicted_s");
-            if (!(x > 1e-6 && y > 1e-6) || !is_shown(&phases[k]))
+            if (!(x > 1e-6 && y > 1e-6) || !is_shown(pairs, &phases[k]))
                 continue;
             fprintf(out, "%.9g %.9g\n", x, y);
             lo = fmin(lo, fmin(x, y));
@@ -164,7 +175,7 @@ static void write_scatter(FILE *out, const json_t *pairs, double tolerance_ratio
             lo, hi, lo, hi, 1 + tolerance_ratio, 100 * tolerance_ratio, 1 - tolerance_ratio);
     size_t shown = 0;
     for (size_t k = 0; k < n; k++)
-        if (is_shown(&phases[k])) {
+        if (is_shown(pairs, &phases[k])) {
             fprintf(out, ", \\\n  $points_%zu with points pt 7 ps 1.3 lc rgb '%s' title '%s'", k,
                     strait_plot_color(shown), phases[k].name);
             shown++;

@@ -14,3 +14,4 @@ export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 # in the networ
     mpirun --host server,client1,client2,client3 --mca plm_rsh_agent "$strait net rsh" \
     --mca btl tcp,self "$strait" rank "$here/wan.json" --out "$results/mpi"
 "$strait" compare "$results/mpi"
+"$strait" plot "$results/mpi" --kind phases --x /backend --facet /codec --out "$results/picture.png"

@@ -1,4 +1,4 @@
-"""What the recorder costs and how near a replay comes, for the network of examples/python/ddp.py:
+"""What the recorder costs and how near a replay comes, for the network of examples/ddp/ddp.py:
 
     make library && cd python && PYTHONPATH=. STRAIT_LIBRARY=../build/libstrait.so.0.1.0 \\
         python3 tests/bench_recorder.py

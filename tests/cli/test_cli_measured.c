@@ -104,7 +104,32 @@ static void bad(void)
     program_tear_down(&p);
 }
 
+/* The settings of lines name their pairs, and the picture has their rounds: one panel each. */
+static void drawn(void)
+{
+    program_set_up(&p);
+    program_write(&p, "mine.csv", "/strategy/decode_cores,/round_s\n1,4\n2,3\n");
+    struct said s =
+        PROGRAM_CALL(&p, "compare", "wan-check", "--measured", "mine.csv", FOR_ALL, "--set",
+                     "/clients=2", "--plot", "mine.png", "--tolerance", "1000000 %");
+    CU_ASSERT(s.status == 0 || s.status == 3); /* without gnuplot the script is there */
+    CU_ASSERT_CONTAINS(s.out, "decode cores 1");
+    char *script = program_read(&p, "mine.gp");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(script);
+    CU_ASSERT_CONTAINS(script, "$bars_1 << EOD\n0 ");
+    CU_ASSERT_CONTAINS(script, "set xtics (\"round\" 0)");
+    CU_ASSERT_CONTAINS(script, "decode cores 2");
+    free(script);
+    said_release(&s);
+    s = PROGRAM_CALL(&p, "compare", "r", "--plot", "mine.png");
+    CU_ASSERT_EQUAL(s.status, 2);
+    CU_ASSERT_CONTAINS(s.err, "expected an experiment and --measured FILE.csv, found --plot alone");
+    said_release(&s);
+    program_tear_down(&p);
+}
+
 static const struct strait_test tests[] = {
+    {"settings name the pairs, and a picture shows them", drawn},
     {"what was measured is judged against a prediction of its settings", judged},
     {"a file that is none of measurements gets one line", bad},
 };

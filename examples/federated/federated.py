@@ -5,24 +5,37 @@ Flower's clients (get_parameters, fit), without the framework:
     python3 federated.py client 0 &
     python3 federated.py client 1
 
-Down goes the difference to the model that the clients decoded last, up the difference to what they
+In a network of strait, where RANK, WORLD_SIZE and MASTER_ADDR say who is who:
+
+    strait net run wan.json --ranks all -- python3 federated.py
+
+Alone, it writes the trace that a prediction takes: python3 federated.py record FOLDER. Down goes the difference to the model that the clients decoded last, up the difference to what they
 got: both ends keep the decoded values, so that errors do not add up."""
+import os
 import socket
 import struct
 import sys
+import time
 
 import numpy as np
 import torch
 
 import strait
 
-CODEC, ADDRESS, N_ROUNDS = "sz:range=1e-2", ("127.0.0.1", 8479), 5
+CODEC, N_ROUNDS = "sz:range=1e-2", 5
+ADDRESS = (os.environ.get("MASTER_ADDR", "127.0.0.1"), 8479)
 
 
 def network():
     torch.manual_seed(1)
     return torch.nn.Sequential(torch.nn.Linear(784, 128), torch.nn.ReLU(),
                                torch.nn.Linear(128, 10))
+
+
+def without_delay(peer):
+    """Short words are not to wait for acknowledgements of what went before."""
+    peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return peer
 
 
 def send(peer, data):
@@ -58,7 +71,10 @@ class Client:
     def fit(self, parameters):
         """The parameters after an epoch, how many examples, the mean loss."""
         self.model.load_state_dict({k: torch.from_numpy(v) for k, v in parameters.items()})
-        optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1)
+        losses = self.epoch(torch.optim.SGD(self.model.parameters(), lr=0.1), lambda loss: None)
+        return self.get_parameters(), 512, float(np.mean(losses))
+
+    def epoch(self, optimizer, after):
         losses = []
         for batch in torch.randperm(512, generator=self.generator).split(32):
             optimizer.zero_grad()
@@ -66,15 +82,17 @@ class Client:
             loss.backward()
             optimizer.step()
             losses.append(loss.item())
-        return self.get_parameters(), 512, float(np.mean(losses))
+            after(loss)
+        return losses
 
 
 def serve(n_clients):
     model = {k: v.numpy() for k, v in network().state_dict().items()}
     known = model  # what clients have decoded
     with socket.create_server(ADDRESS) as listener:
-        peers = [listener.accept()[0] for _ in range(n_clients)]
+        peers = [without_delay(listener.accept()[0]) for _ in range(n_clients)]
     for number in range(N_ROUNDS):
+        began = time.perf_counter()
         down = strait.compress_state_dict(model, CODEC, reference=known)
         known = strait.decompress_state_dict(down, reference=known)
         for peer in peers:
@@ -91,7 +109,7 @@ def serve(n_clients):
         model = {k: (v / n_examples).astype(np.float32) for k, v in total.items()}
         raw = 2 * n_clients * sum(v.nbytes for v in model.values())
         print(f"round {number}: loss {np.mean(losses):.4f}, {n_bytes / 1e3:.0f} KB of "
-              f"{raw / 1e3:.0f}", flush=True)
+              f"{raw / 1e3:.0f}, {1e3 * (time.perf_counter() - began):.1f} ms", flush=True)
     for peer in peers:
         peer.close()
 
@@ -99,7 +117,7 @@ def serve(n_clients):
 def take_part(number):
     client = Client(number)
     known = client.get_parameters()
-    with socket.create_connection(ADDRESS) as peer:
+    with connect() as peer:
         for _ in range(N_ROUNDS):
             known = strait.decompress_state_dict(receive(peer), reference=known)
             after, n, loss = client.fit(known)
@@ -107,7 +125,40 @@ def take_part(number):
             send(peer, struct.pack("<Qd", n, loss))
 
 
-torch.set_num_threads(1)
-if len(sys.argv) != 3 or sys.argv[1] not in ("server", "client"):
-    sys.exit("usage: federated.py server N_CLIENTS | client NUMBER")
-serve(int(sys.argv[2])) if sys.argv[1] == "server" else take_part(int(sys.argv[2]))
+def connect():
+    while True:  # the server may not listen yet
+        try:
+            return without_delay(socket.create_connection(ADDRESS))
+        except ConnectionRefusedError:
+            time.sleep(0.1)
+
+
+def record(folder):
+    client = Client(0)
+    optimizer = torch.optim.SGD(client.model.parameters(), lr=0.1)
+    with strait.record(client.model, optimizer, folder, batch=32) as recorder:
+        for _ in range(2):
+            client.epoch(optimizer, recorder.step)
+
+
+def main(who, what):
+    torch.set_num_threads(1)
+    if who == "record":
+        record(what)
+    elif who == "server":
+        serve(int(what))
+    elif who == "client":
+        take_part(int(what))
+    else:
+        sys.exit("usage: federated.py [server N_CLIENTS | client NUMBER | record FOLDER]")
+
+
+rank = os.environ.get("RANK")
+if len(sys.argv) == 3:
+    main(*sys.argv[1:])
+elif len(sys.argv) == 1 and rank == "0":
+    main("server", int(os.environ["WORLD_SIZE"]) - 1)
+elif len(sys.argv) == 1 and rank:
+    main("client", rank)
+else:
+    main("", "")
