@@ -30,6 +30,7 @@ struct strait_plan_setup {
     const char *timing;                 /* emu: "live", "serial" or "replay"; NULL: live */
     bool check;                         /* run emulated points again at twice the dilation */
     bool every_round;                   /* never extrapolate */
+    bool no_intervals;                  /* nobody looks at them: rows have none */
     int n_retries;                      /* of an INVALID emulated point */
     const char *spans;                  /* folder for the spans of runs; NULL: they are not kept */
     const char *save_state;         /* folder for what training computed; NULL: it is not kept */

@@ -101,7 +101,8 @@ static json_t *attempt_seed(const struct strait_plan *plan, const struct strait_
             json_decref(row);
             row = NULL;
         }
-        if (row && strait_plan_put_interval(row, &plan->setup, task->backend, e, err) != 0) {
+        if (row && !plan->setup.no_intervals &&
+            strait_plan_put_interval(row, &plan->setup, task->backend, e, err) != 0) {
             json_decref(row);
             row = NULL;
         }

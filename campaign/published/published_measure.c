@@ -123,7 +123,8 @@ static int measure_one(double *out, const struct published_book *b,
     if (strait_sweep_load(&sweep, m->experiment, (const char *const *)settings->texts, settings->n,
                           err) != 0)
         return -1;
-    plan.setup = (struct strait_plan_setup){.file = sweep->file, .profile = b->profile};
+    plan.setup = (struct strait_plan_setup){
+        .file = sweep->file, .profile = b->profile, .no_intervals = true};
     if (sweep->n_points != 1) {
         strait_error_set(err, STRAIT_ERR_INPUT, m->experiment,
                          "expected one point: set every pointer that \"vary\" names; found %zu",

@@ -337,6 +337,11 @@ static bool uses_stream(const struct strait_experiment *e, int src, int dst, int
     }
 }
 
+static bool needs_packets(const struct strait_experiment *e)
+{
+    return (int)strait_experiment_param(e, "sum") != RING;
+}
+
 static int check(const struct strait_experiment *e, struct strait_error *err)
 {
     char where[512];
@@ -399,6 +404,7 @@ const struct strait_strategy strait_strategy_zero = {
     .check = check,
     .refers = refers,
     .uses_stream = uses_stream,
+    .needs_packets = needs_packets,
     .period = strait_strategy_repeats,
     .rank_main = zero,
 };
