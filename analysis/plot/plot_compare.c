@@ -32,20 +32,27 @@ static const json_t *phase_of(const json_t *pair, size_t i)
     return json_object_get(json_object_get(pair, "phases"), strait_compared_phases(&n)[i].name);
 }
 
-/* The round itself would dwarf its parts; "round minus compute" is judged, so it stays. Where
- * nothing but rounds was measured they are what is drawn. */
+static bool is_part(const char *phase)
+{
+    return strcmp(phase, "round") != 0 && strcmp(phase, "compute") != 0 &&
+           strcmp(phase, "other") != 0;
+}
+
+/* What was compared. The round itself would dwarf its parts; "round minus compute" is judged, so it
+ * stays. Where nothing but rounds was measured they are what is drawn. */
 static bool is_shown(const json_t *pairs, const struct strait_compared *p)
 {
-    bool rounds = true;
-    json_t *pair;
+    bool has = false, has_parts = false, has_rounds = false;
+    const char *name;
+    json_t *pair, *phase;
     size_t i;
-    json_array_foreach (pairs, i, pair) {
-        const json_t *phases = json_object_get(pair, "phases");
-        rounds &= json_object_size(phases) == 1 && json_object_get(phases, "round");
-    }
-    return rounds ? strcmp(p->name, "round") == 0
-                  : strcmp(p->name, "round") != 0 && strcmp(p->name, "compute") != 0 &&
-                        strcmp(p->name, "other") != 0;
+    json_array_foreach (pairs, i, pair)
+        json_object_foreach (json_object_get(pair, "phases"), name, phase) {
+            has |= strcmp(name, p->name) == 0;
+            has_parts |= is_part(name);
+            has_rounds |= strcmp(name, "round") == 0;
+        }
+    return has && (has_parts ? is_part(p->name) : !has_rounds || strcmp(p->name, "round") == 0);
 }
 
 static const char *short_name(const struct strait_compared *p)

@@ -73,6 +73,25 @@ static void bars(void)
     free(script);
 }
 
+/* Phases that nobody measured have no place; rounds have one if there is no part. */
+static void measured_alone(void)
+{
+    json_t *one = pair(2, 0.05, true, NULL), *rounds = pair(2, 0.05, true, NULL);
+    static const char *const left_out[] = {"encode",    "wait",  "decode",
+                                           "aggregate", "other", "round minus compute"};
+    for (size_t i = 0; i < sizeof(left_out) / sizeof(*left_out); i++) {
+        json_object_del(json_object_get(one, "phases"), left_out[i]);
+        json_object_del(json_object_get(rounds, "phases"), left_out[i]);
+    }
+    char *script = script_of(json_pack("[o]", one));
+    CU_ASSERT_CONTAINS(script, "set xtics (\"transfer\" 0) font ',10'\nset xrange [-0.6:0.6]\n");
+    free(script);
+    json_object_del(json_object_get(rounds, "phases"), "transfer");
+    script = script_of(json_pack("[o]", rounds));
+    CU_ASSERT_CONTAINS(script, "set xtics (\"round\" 0) font ',10'\nset xrange [-0.6:0.6]\n");
+    free(script);
+}
+
 /* The second pair reaches 1 s: seconds, for both, named at the left panel alone. Two panels stand
  * side by side, (0.93 - 0.045) / 2 = 0.4425 wide. */
 static void two_panels(void)
@@ -160,6 +179,7 @@ static void no_pairs(void)
 
 static const struct strait_test tests[] = {
     {"bars of each phase, in milliseconds below a second", bars},
+    {"phases that were not measured have no place", measured_alone},
     {"panels have their pair's name and verdict", two_panels},
     {"the longest bar that is shown decides the unit", unit},
     {"more than twelve pairs are points around the diagonal", scatter},

@@ -20,10 +20,12 @@ static const char *const experiment =
 static json_t *setting(const struct strait_strategy *s)
 {
     json_t *set = on_three_ranks(s);
-    for (unsigned i = 0; i < s->n_params; i++) /* emulation lives through every one of them */
-        if (strcmp(s->params[i].name, "local_steps") == 0)
+    for (unsigned i = 0; i < s->n_params; i++)
+        if (strcmp(s->params[i].name, "local_steps") == 0) /* emulation lives through every one */
             json_object_set_new(set, "/strategy/local_steps",
                                 json_integer(strcmp(s->name, "diloco") == 0 ? 12 : 6));
+        else if (strcmp(s->params[i].name, "timeout") == 0) /* a busy host sends nothing again */
+            json_object_set_new(set, "/strategy/timeout", json_string("1000 s"));
     if (strcmp(s->name, "experts") == 0) { /* 61 tokens of 260 bytes */
         json_object_set_new(set, "/strategy/tokens", json_integer(61));
         json_object_set_new(set, "/strategy/width", json_integer(65));
