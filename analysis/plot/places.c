@@ -267,6 +267,16 @@ static char *short_value(const json_t *value)
     return text ? text : strait_label_value(value);
 }
 
+static bool is_among(const json_t *pointers, const char *wanted)
+{
+    size_t i;
+    json_t *pointer;
+    json_array_foreach (pointers, i, pointer)
+        if (strcmp(json_string_value(pointer), wanted) == 0)
+            return true;
+    return false;
+}
+
 char *strait_plot_places_text(const json_t *columns, const json_t *pointers, bool titles)
 {
     char *text = NULL;
@@ -276,8 +286,11 @@ char *strait_plot_places_text(const json_t *columns, const json_t *pointers, boo
     const char *comma = "";
     if (!out)
         return NULL;
+    const bool has_codec = is_among(pointers, "/codec");
     json_array_foreach (pointers, i, pointer) {
         const char *at = json_string_value(pointer);
+        if (has_codec && strcmp(at, "/download_codec") == 0)
+            continue; /* the codec's text has the way down too */
         json_t *value = strait_column(columns, at);
         char *label = value ? short_value(value) : NULL, *axis = strait_label_axis(at);
         const bool plain = strcmp(at, "/codec") == 0 && label && strcmp(label, "none") == 0;
