@@ -75,8 +75,8 @@ static void by_definition(void)
         const unsigned char *codes = p + 4 + n_groups;
         seen |= 1u << width;
         for (size_t i = 0; i < n; i++) {
-            const unsigned code = codes[i * bits / 8] >> i * bits % 8 & ((1u << bits) - 1),
-                           r = code & last;
+            const unsigned byte = codes[i * bits / 8],
+                           code = byte >> i * bits % 8 & ((1u << bits) - 1), r = code & last;
             const double scale = p[4 + i / 16] * unit,
                          level = (pow(base, r) - 1) / (pow(base, last) - 1),
                          want = mean + (code > last ? -1 : 1) * level * scale;
