@@ -28,7 +28,7 @@ struct command {
 };
 
 static const struct command commands[N_COMMANDS] = {
-    {"check", {"check", "faults.json"}, NULL, false},
+    {"check", {"check", "faults.json", "--on", "fluid"}, NULL, false},
     {"fluid", {"run", "faults.json", "--on", "fluid", "--set", "/clients=2"}, NULL, false},
     {"sim", {"run", "faults.json", "--on", "sim", "--no-break-even"}, NULL, false},
     {"emu",

@@ -62,7 +62,7 @@ static void loopback(void)
     CU_ASSERT_EQUAL(value_of(measured, NULL, "message", "readings"), 64);
     json_decref(file);
     free(text);
-    s = PROGRAM_CALL(&p, "check", "wan-check", "--set", "/network=./here.json");
+    s = PROGRAM_CALL(&p, "check", "wan-check", "--on", "sim", "--set", "/network=./here.json");
     CU_ASSERT_EQUAL(s.status, 0);
     said_release(&s);
     s = PROGRAM_CALL(&p, "calibrate", "net", address, "--out", "here.json");
