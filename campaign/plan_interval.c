@@ -56,8 +56,8 @@ static bool move_cost(struct strait_codec_cost *cost, const struct strait_trial 
     return moves;
 }
 
-/* What of the inputs moves. end: 0 the codec's quick one, 1 its slow one, -1 neither; rate: of every
- * link, times. */
+/* What of the inputs moves. end: 0 the codec's quick one, 1 its slow one, -1 neither; rate: of
+ * every link, times. */
 struct move {
     int end;
     uint64_t draw;
@@ -146,7 +146,8 @@ static int edges(double ends_s[2], const struct strait_plan_setup *setup,
 /* Stated errors of constants are taken as standard errors: 1.645 of them hold 90 %. */
 static const double N_ERRORS = 1.645;
 
-/* The round with each of its software's constants off by its error, by which it moves either way. */
+/* The round with each of its software's constants off by its error, by which it moves either
+ * way. */
 static int constants(double ends_s[2], const struct strait_plan_setup *setup,
                      const struct strait_experiment *e, double round_s, struct strait_error *err)
 {

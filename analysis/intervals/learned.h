@@ -16,8 +16,9 @@ struct strait_learned_setting {
     char point[STRAIT_KEY_CHARS], network[12], congestion[12], family[16], messages[8];
     double features[STRAIT_N_FEATURES];
     /* Logarithms of round minus compute. low, high: how far what is known without this table (other
-     * draws of losses, the codec, edges) reaches around its middle; miss: where the measured one lay
-     * from that middle, its own draw not counted; off: from the prediction, which has its draw. */
+     * draws of losses, the codec, edges) reaches around its middle; miss: where the measured one
+     * lay from that middle, its own draw not counted; off: from the prediction, which has its
+     * draw. */
     double low, high, miss, off;
     double error; /* of the round, predicted over measured - 1; for people */
 };

@@ -103,8 +103,8 @@ static const char *missing(char text[STRAIT_EFFECTS_CHARS], const json_t *row)
     return text;
 }
 
-/* What is not compressed or was not there, effects of packets that rows leave out or draw, and what predictions are
- * extrapolated to. */
+/* What is not compressed or was not there, effects of packets that rows leave out or draw, and what
+ * predictions are extrapolated to. */
 static void show_limits(FILE *out, const json_t *rows)
 {
     char text[STRAIT_EFFECTS_CHARS];

@@ -125,7 +125,8 @@ bool strait_profile_find_near(struct strait_profile_cost *out, char used[STRAIT_
     return nearest < INFINITY;
 }
 
-/* "; it has topk:ratio=0.01, topk:ratio=0.1": what an entry of the codec and such a bound is for. */
+/* "; it has topk:ratio=0.01, topk:ratio=0.1": what an entry of the codec and such a bound is
+ * for. */
 static const char *others_text(char *buf, size_t cap, const struct strait_profile *p,
                                const struct strait_codec_spec *spec)
 {

@@ -219,8 +219,8 @@ static uint16_t bfloat_above(float x)
     return (uint16_t)((bits + 0xffff) >> 16);
 }
 
-/* Codes of v[n], which are divided by their groups' scales: the level at or below, and from there up
- * by chance. */
+/* Codes of v[n], which are divided by their groups' scales: the level at or below, and from there
+ * up by chance. */
 STRAIT_CLONED
 static void draw(uint16_t *codes, const float *v, const float *share, size_t n, const float *levels,
                  const float *per_gap, uint32_t n_levels, struct strait_chance chance,

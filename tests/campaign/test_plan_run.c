@@ -245,9 +245,9 @@ static void draws(void)
     folder_remove(folder);
 }
 
-/* WFBP where all that a round waits for are its calls: cnn's 8 tensors after backward at a launch of
- * 100 ms each, on a network that adds next to nothing. An error of 10 ms moves them by 1.645 x 10 %
- * either way; without a figure nothing moves. */
+/* WFBP where all that a round waits for are its calls: cnn's 8 tensors after backward at a launch
+ * of 100 ms each, on a network that adds next to nothing. An error of 10 ms moves them by 1.645 x
+ * 10 % either way; without a figure nothing moves. */
 static void constants(void)
 {
     static const char *const errors[] = {"10 ms: why", "not known"};

@@ -131,8 +131,8 @@ static void by_mpi(void)
     program_tear_down(&c.p);
 }
 
-/* On two hosts that ssh or Slurm reaches: a network over both, whose copies say where they are, then
- * strait's own ranks, two a host, started by these words of a shell. */
+/* On two hosts that ssh or Slurm reaches: a network over both, whose copies say where they are,
+ * then strait's own ranks, two a host, started by these words of a shell. */
 static void on_two_hosts(const char *by, const char *ranks)
 {
     struct cluster c;

@@ -8,8 +8,8 @@
  *           bytes a second or as it is; own: estimated on this model and device. "resnet50" is the
  *           model of tables made of it too, such as "resnet50-batch32" */
 json_t *strait_software_used(const struct strait_experiment *e);
-/** How far a used constant may be off: the figure with which its "error" begins, "0.1 ms: why", in the
- *  constant's own unit (seconds, bytes a second or as it is). In: used: its entry of
+/** How far a used constant may be off: the figure with which its "error" begins, "0.1 ms: why", in
+ *  the constant's own unit (seconds, bytes a second or as it is). In: used: its entry of
  *  strait_software_used. Returns: NAN: the file says none */
 double strait_software_error(const struct strait_experiment *e, const char *constant,
                              const json_t *used);

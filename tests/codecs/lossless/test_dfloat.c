@@ -1,6 +1,6 @@
 /* dfloat16 and dfloat32: which bits come back, what they take beside the entropy of the exponents
- * (the sum of n log2(n / n_i), in this file), contexts of rows, columns and a reference, and streams
- * that are refused. */
+ * (the sum of n log2(n / n_i), in this file), contexts of rows, columns and a reference, and
+ * streams that are refused. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* sdp4bit against its definition: bytes, decoding by the matrix of Hadamard's transform, the mean of
- * many draws, and the smaller error where one value stands out. */
+/* sdp4bit against its definition: bytes, decoding by the matrix of Hadamard's transform, the mean
+ * of many draws, and the smaller error where one value stands out. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

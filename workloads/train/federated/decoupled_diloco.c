@@ -9,8 +9,8 @@
  * The syncer waits for a quorum, and then for others for as long as nobody has to wait for it:
  * `grace` times the slack, overlap_steps x step - time to the quorum - time to synchronise
  * (equation 3). Who comes later has worked for nothing on this part: it takes the result and
- * goes on as if it had sent when the first of the others did. A part of a learner weighs by tokens x tokens / steps (section 3.2),
- * so with equal batches by its steps. */
+ * goes on as if it had sent when the first of the others did. A part of a learner weighs by tokens
+ * x tokens / steps (section 3.2), so with equal batches by its steps. */
 #include <math.h>
 #include <stdio.h>
 

@@ -1,7 +1,7 @@
 /* SWARM parallelism (Ryabinin et al., ICML 2023): stages of unreliable peers. A trainer on rank 0
  * sends every microbatch to one peer of each stage after another, forward and back; the peer of the
- * last stage does both at once. Which peer that is follows from its speed: to a peer's priority is added
- * what it takes to answer, a moving average, whenever it is given work, and the least is next
+ * last stage does both at once. Which peer that is follows from its speed: to a peer's priority is
+ * added what it takes to answer, a moving average, whenever it is given work, and the least is next
  * (stochastic wiring). Two stages of two peers, the second of each half as fast:
  *
  *     stage 0   A  0 1 3 4 6 ..        stage 1   C  . 0 1 3 4 ..      (forward passes alone)
@@ -237,7 +237,8 @@ static int check(const struct strait_experiment *e, struct strait_error *err)
                : strait_all_reduce_check(e, STRAIT_AR_RING, "ring", err);
 }
 
-/* The activation unless asked for: a sample of GPT-2 small, 1024 tokens of 768 values of 4 bytes. */
+/* The activation unless asked for: a sample of GPT-2 small, 1024 tokens of 768 values of 4
+ * bytes. */
 static const struct strait_param params[] = {
     {"rounds", "training steps of the run", STRAIT_PARAM_INTEGER, .min = 1, .max = 1e6,
      .fallback = 5},

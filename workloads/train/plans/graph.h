@@ -1,6 +1,6 @@
-/* Who sends to whom in decentralised training. Every rank of a graph but one from a file has as many
- * senders as the others and as many receivers, so equal weights 1 / (senders + 1) keep the mean.
- * Pure. */
+/* Who sends to whom in decentralised training. Every rank of a graph but one from a file has as
+ * many senders as the others and as many receivers, so equal weights 1 / (senders + 1) keep the
+ * mean. Pure. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,6 +1,7 @@
-/* ATP (Lao et al., NSDI 2021): switches that add, as a service to several jobs. Each job has workers
- * and a parameter server; workers stand in racks, each behind a switch with slots that all jobs
- * share. A piece of a job's gradient takes the slot that its number says, if nobody else has it:
+/* ATP (Lao et al., NSDI 2021): switches that add, as a service to several jobs. Each job has
+ * workers and a parameter server; workers stand in racks, each behind a switch with slots that all
+ * jobs share. A piece of a job's gradient takes the slot that its number says, if nobody else has
+ * it:
  *
  *     worker --piece--> its rack's switch: slot free or ours: add; another's: pass on to the server
  *     switch --sum of its rack--> the switch of the server's rack: adds the racks, else passes on

@@ -56,7 +56,8 @@ static double exchanged_s(double e, double use_bytes_per_s)
 
 /* Three ranks: 0 and 1 exchange halves while the first words of 2 come into the same port; 1 gives
  * 0 its half; 0 finds 2's words waiting and answers before it asks, so that 2's answer waits for
- * what 2 sends: one way after the other. Then both begin a delay and what 0 sent apart, and 1 gets all.
+ * what 2 sends: one way after the other. Then both begin a delay and what 0 sent apart, and 1 gets
+ * all.
  */
 static double of_three_s(double add_bytes_per_s, double copy_bytes_per_s)
 {

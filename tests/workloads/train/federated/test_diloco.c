@@ -271,8 +271,8 @@ static void streaming_sum(void)
     strait_outcome_free(&o);
 }
 
-/* One rank in each of four regions, in these orders after the first: a published matrix of rates and
- * delays (experiments/regions), in which no two pairs are alike. */
+/* One rank in each of four regions, in these orders after the first: a published matrix of rates
+ * and delays (experiments/regions), in which no two pairs are alike. */
 static double regions_s(const int *order, const char *how)
 {
     static const char *const names[] = {"London", "Tokyo", "Frankfurt", "Seoul"};

@@ -35,8 +35,8 @@ static struct strait_outcome run(const char *settings, int n_peers, const char *
 /* A microbatch takes 2 s - 1 steps of a word and an answer each. Stages but the first get inputs on
  * both ways, once where both passes are done at once, and all but the last gradients: 3 s - 4. All
  * answers carry activations or gradients but the first stage's on the way back: 2 s - 2. So 5 s - 6
- * times the activations cross the network in a batch; stages of n_s peers sum by rings; all are asked
- * and told, and answer both. */
+ * times the activations cross the network in a batch; stages of n_s peers sum by rings; all are
+ * asked and told, and answer both. */
 static void bytes(void)
 {
     static const int stages[] = {2, 3, 4}, peers[] = {4, 5, 12};

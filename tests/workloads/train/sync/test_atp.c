@@ -39,8 +39,8 @@ static void bytes(void)
     strait_test_context("%s", "");
 }
 
-/* As SwitchML's (test_switchml.c): m pieces, s under way, L on the wire and C until a result is back. The
- * server copies a piece twice on the way. */
+/* As SwitchML's (test_switchml.c): m pieces, s under way, L on the wire and C until a result is
+ * back. The server copies a piece twice on the way. */
 static void times(void)
 {
     static const int windows[] = {1, 10, 106};

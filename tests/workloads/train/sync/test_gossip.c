@@ -101,8 +101,8 @@ static const double ring[N][N] = {
 /* From i - 1, i - 2 and i - 4. */
 static const double exponential[N][N] = {
     {1, 1, 0, 1, 1}, {1, 1, 1, 0, 1}, {1, 1, 1, 1, 0}, {0, 1, 1, 1, 1}, {1, 0, 1, 1, 1}};
-/* tests/data/edges.csv: 0 - 1, 1 - 2, 1 - 3, 3 - 4, so 1, 3, 1, 2 and 1 neighbours. A pair weighs 1 by
- * one more than the larger of its two numbers, and a rank what is left. */
+/* tests/data/edges.csv: 0 - 1, 1 - 2, 1 - 3, 3 - 4, so 1, 3, 1, 2 and 1 neighbours. A pair weighs 1
+ * by one more than the larger of its two numbers, and a rank what is left. */
 static const double tree[N][N] = {{3. / 4, 1. / 4, 0, 0, 0},
                                   {1. / 4, 1. / 4, 1. / 4, 1. / 4, 0},
                                   {0, 1. / 4, 3. / 4, 0, 0},
