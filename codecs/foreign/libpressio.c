@@ -71,12 +71,9 @@ static const char variable[] = "STRAIT_LIBPRESSIO_LIB";
 static const char *const names[] = {"liblibpressio.so", "liblibpressio.so.1", NULL};
 static const char *const compressors[] = {"sz3", "zfp", "sz", "qoz", "szx", "mgard", NULL};
 static const struct strait_param params[] = {
-    [PARAM_COMPRESSOR] = {.name = "compressor",
-                          .doc = "compressor plugin; which ones there are is up to the library",
-                          .min = 0,
-                          .max = 5,
-                          .fallback = 0,
-                          .choices = compressors},
+    [PARAM_COMPRESSOR] = {"compressor",
+                          "compressor plugin; which ones there are is up to the library", .min = 0,
+                          .max = 5, .fallback = 0, .choices = compressors},
     STRAIT_FOREIGN_PARAMS};
 
 /* Returns: NULL, or what is missing; the caller closes the handle unless it is NULL. */

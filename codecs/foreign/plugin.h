@@ -49,8 +49,8 @@ enum {
          .fallback = 1,                                                                            \
          .choices = strait_no_yes},                                                                \
     {                                                                                              \
-        .name = "limit", .doc = "seconds that a call may take, and one more for each MB",          \
-        .min = 0.1, .max = 3600, .fallback = 60                                                    \
+        "limit", "seconds that a call may take, and one more for each MB",                         \
+            .min = 0.1, .max = 3600, .fallback = 60                                                \
     }
 
 /** Implements a codec's `open`; ops->kernel is a struct strait_plugin_kernel. Takes context, freed

@@ -26,18 +26,10 @@ struct scratch {
 };
 
 static const struct strait_param params[N_PARAMS] = {
-    [PARAM_VERIFY] = {.name = "verify",
-                      .doc = "decode again and correct what misses the bound; no: trust zfp",
-                      .min = 0,
-                      .max = 1,
-                      .fallback = 1,
-                      .choices = strait_no_yes},
-    [PARAM_SHAPE] = {.name = "shape",
-                     .doc = "rows: transform in two dimensions where the tensor is a matrix",
-                     .min = 0,
-                     .max = 1,
-                     .fallback = STRAIT_SHAPE_ROWS,
-                     .choices = strait_shapes},
+    [PARAM_VERIFY] = {"verify", "decode again and correct what misses the bound; no: trust zfp",
+                      .min = 0, .max = 1, .fallback = 1, .choices = strait_no_yes},
+    [PARAM_SHAPE] = {"shape", "rows: transform in two dimensions where the tensor is a matrix",
+                     .min = 0, .max = 1, .fallback = STRAIT_SHAPE_ROWS, .choices = strait_shapes},
 };
 
 static void drop_buffers(struct scratch *s)

@@ -19,20 +19,11 @@ struct scratch {
 static const char *const compressors[] = {"blosclz", "lz4", "lz4hc", "zlib", "zstd", NULL};
 static const char *const shuffles[] = {"no", "byte", "bit", NULL};
 static const struct strait_param params[N_PARAMS] = {
-    [PARAM_COMPRESSOR] = {.name = "compressor",
-                          .doc = "what follows the shuffle",
-                          .min = 0,
-                          .max = 4,
-                          .fallback = 1,
-                          .choices = compressors},
-    [PARAM_SHUFFLE] = {.name = "shuffle",
-                       .doc = "bytes, or bits, of equal significance together",
-                       .min = 0,
-                       .max = 2,
-                       .fallback = 2,
-                       .choices = shuffles},
-    [PARAM_LEVEL] =
-        {.name = "level", .doc = "libblosc compression level", .min = 1, .max = 9, .fallback = 1},
+    [PARAM_COMPRESSOR] = {"compressor", "what follows the shuffle", .min = 0, .max = 4,
+                          .fallback = 1, .choices = compressors},
+    [PARAM_SHUFFLE] = {"shuffle", "bytes, or bits, of equal significance together", .min = 0,
+                       .max = 2, .fallback = 2, .choices = shuffles},
+    [PARAM_LEVEL] = {"level", "libblosc compression level", .min = 1, .max = 9, .fallback = 1},
 };
 
 static bool init(void *scratch, const double *values)

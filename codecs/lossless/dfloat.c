@@ -27,11 +27,10 @@ enum { HEAD_BYTES = 4 };
 
 static const char *const context_names[] = {"auto", "none", "left", "scale", NULL};
 static const struct strait_param params[] = {
-    {.name = "contexts",
-     .doc = "what selects an exponent's table: nothing, the exponent before, the scale of row and "
-            "column, or whichever is shortest",
-     .max = 3,
-     .choices = context_names},
+    {"contexts",
+     "what selects an exponent's table: nothing, the exponent before, the scale of row and column, "
+     "or whichever is shortest",
+     .max = 3, .choices = context_names},
 };
 
 static bool is_32(const struct dfloat *s)

@@ -28,19 +28,12 @@ struct scratch {
 };
 
 static const struct strait_param params[N_PARAMS] = {
-    [PARAM_SHAPE] = {.name = "shape",
-                     .doc = "rows: predict in two dimensions where the tensor is a matrix",
-                     .min = 0,
-                     .max = 1,
-                     .fallback = STRAIT_SHAPE_FLAT,
-                     .choices = strait_shapes},
-    [PARAM_ISOLATE] = {.name = "isolate",
-                       .doc = "decode in a process of its own; no: streams are trusted, a bad one "
-                              "may end the program",
-                       .min = 0,
-                       .max = 1,
-                       .fallback = 1,
-                       .choices = strait_no_yes},
+    [PARAM_SHAPE] = {"shape", "rows: predict in two dimensions where the tensor is a matrix",
+                     .min = 0, .max = 1, .fallback = STRAIT_SHAPE_FLAT, .choices = strait_shapes},
+    [PARAM_ISOLATE] =
+        {"isolate",
+         "decode in a process of its own; no: streams are trusted, a bad one may end the program",
+         .min = 0, .max = 1, .fallback = 1, .choices = strait_no_yes},
 };
 
 static void set_shape(FPZ *fpz, struct strait_piece piece)

@@ -19,16 +19,9 @@ struct scratch {
 
 static const char *const shuffles[] = {"no", "byte", NULL};
 static const struct strait_param params[] = {
-    {.name = "level",
-     .doc = "1 is LZ4, 2 to 12 are the levels of LZ4 HC",
-     .min = 1,
-     .max = LZ4HC_CLEVEL_MAX,
+    {"level", "1 is LZ4, 2 to 12 are the levels of LZ4 HC", .min = 1, .max = LZ4HC_CLEVEL_MAX,
      .fallback = 1},
-    {.name = "shuffle",
-     .doc = "bytes of equal significance together",
-     .min = 0,
-     .max = 1,
-     .fallback = 1,
+    {"shuffle", "bytes of equal significance together", .min = 0, .max = 1, .fallback = 1,
      .choices = shuffles},
 };
 

@@ -15,7 +15,7 @@ struct scratch {
 };
 
 static const struct strait_param params[] = {
-    {.name = "level", .doc = "libzstd compression level", .min = 1, .max = 19, .fallback = 1},
+    {"level", "libzstd compression level", .min = 1, .max = 19, .fallback = 1},
 };
 
 static bool init(void *scratch, const double *values)

@@ -11,12 +11,8 @@ struct factors {
 };
 
 const struct strait_param strait_lowrank_params[1] = {
-    {.name = "rank",
-     .doc = "columns of the factors",
-     .kind = STRAIT_PARAM_INTEGER,
-     .min = 1,
-     .max = STRAIT_LOWRANK_MAX_RANK,
-     .fallback = 4},
+    {"rank", "columns of the factors", STRAIT_PARAM_INTEGER, .min = 1,
+     .max = STRAIT_LOWRANK_MAX_RANK, .fallback = 4},
 };
 
 void strait_lowrank_init(void *state, const struct strait_codec_ops *ops, const double *params)

@@ -79,19 +79,14 @@ struct state {
 };
 
 static const struct strait_param block_params[] = {
-    {.name = "type",
-     .doc = "of a value: whole numbers, quantiles of a normal distribution, or floats of 8 and 4 "
-            "bits",
-     .max = 6,
-     .choices = block_names},
-    {.name = "block",
-     .doc = "values that share a scale; 0: all of a tensor",
-     .kind = STRAIT_PARAM_INTEGER,
-     .max = MAX_BLOCK,
-     .fallback = 64},
+    {"type",
+     "of a value: whole numbers, quantiles of a normal distribution, or floats of 8 and 4 bits",
+     .max = 6, .choices = block_names},
+    {"block", "values that share a scale; 0: all of a tensor", STRAIT_PARAM_INTEGER,
+     .max = MAX_BLOCK, .fallback = 64},
 };
 static const struct strait_param mx_params[] = {
-    {.name = "type", .doc = "of a value", .max = 5, .choices = mx_names},
+    {"type", "of a value", .max = 5, .choices = mx_names},
 };
 
 static bool is_mx(const struct strait_codec_ops *ops)

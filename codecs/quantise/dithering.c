@@ -35,9 +35,7 @@ struct shape {
 static const char *const norms[] = {"l2", "max", NULL};
 static const struct strait_param params[] = {
     STRAIT_LEVELS_PARAMS(7, "values that share a norm; 0: the whole tensor"),
-    {.name = "norm",
-     .doc = "of a bucket: l2 (QSGD), or its largest magnitude (linear dithering)",
-     .max = LARGEST,
+    {"norm", "of a bucket: l2 (QSGD), or its largest magnitude (linear dithering)", .max = LARGEST,
      .choices = norms},
 };
 

@@ -45,11 +45,7 @@ struct scratch {
 };
 
 static const struct strait_param params[] = {
-    {.name = "budget",
-     .doc = "bits of a value, scales and all included",
-     .min = 2.75,
-     .max = 8.75,
-     .fallback = 5},
+    {"budget", "bits of a value, scales and all included", .min = 2.75, .max = 8.75, .fallback = 5},
 };
 
 static unsigned bits_of(unsigned width)

@@ -37,18 +37,10 @@ struct classes {
 
 static const char *const points[] = {"aligned", "published", NULL};
 static const struct strait_param params[] = {
-    {.name = "k",
-     .doc = "values below 2^-k become 0; with fixed point aligned every error is below that",
-     .kind = STRAIT_PARAM_INTEGER,
-     .min = 1,
-     .max = MAX_K,
-     .fallback = 10},
-    {.name = "fixed_point",
-     .doc = "aligned to the class, or at 1 as in published code, which loses bits",
-     .min = 0,
-     .max = 1,
-     .fallback = 0,
-     .choices = points},
+    {"k", "values below 2^-k become 0; with fixed point aligned every error is below that",
+     STRAIT_PARAM_INTEGER, .min = 1, .max = MAX_K, .fallback = 10},
+    {"fixed_point", "aligned to the class, or at 1 as in published code, which loses bits",
+     .min = 0, .max = 1, .fallback = 0, .choices = points},
 };
 
 static void inceptionn_init(void *state, const struct strait_codec_ops *ops, const double *values)

@@ -24,12 +24,8 @@ struct state {
 };
 
 static const struct strait_param params[] = {
-    {.name = "bits",
-     .doc = "8: GRACE's byte with an exponent of 7 bits; 9: the whole exponent",
-     .kind = STRAIT_PARAM_INTEGER,
-     .min = 8,
-     .max = 9,
-     .fallback = 8},
+    {"bits", "8: GRACE's byte with an exponent of 7 bits; 9: the whole exponent",
+     STRAIT_PARAM_INTEGER, .min = 8, .max = 9, .fallback = 8},
 };
 
 static void natural_init(void *state, const struct strait_codec_ops *ops, const double *values)

@@ -33,12 +33,8 @@ static const char *const payloads[] = {"packed", "published", NULL};
 static const struct strait_param params[] = {
     STRAIT_LEVELS_PARAMS(127,
                          "values that share a norm; 0: the whole tensor (GRACE's Horovod version)"),
-    {.name = "payload",
-     .doc = "packed bits, or the bytes of GRACE's implementation",
-     .min = 0,
-     .max = 1,
-     .fallback = PACKED,
-     .choices = payloads},
+    {"payload", "packed bits, or the bytes of GRACE's implementation", .min = 0, .max = 1,
+     .fallback = PACKED, .choices = payloads},
 };
 
 static void qsgd_init(void *state, const struct strait_codec_ops *ops, const double *values)

@@ -38,23 +38,11 @@ struct scratch {
 /* 4, 128 and 32 values: the authors' sample_scripts for gradients between nodes; inside a node 8
  * bits, for differences of weights blocks of 2048 without the transform. */
 static const struct strait_param params[] = {
-    {.name = "bits",
-     .doc = "of a value",
-     .kind = STRAIT_PARAM_INTEGER,
-     .min = 2,
-     .max = 8,
-     .fallback = 4},
-    {.name = "block",
-     .doc = "values that share a unit",
-     .kind = STRAIT_PARAM_INTEGER,
-     .min = 1,
-     .max = MAX_BLOCK,
+    {"bits", "of a value", STRAIT_PARAM_INTEGER, .min = 2, .max = 8, .fallback = 4},
+    {"block", "values that share a unit", STRAIT_PARAM_INTEGER, .min = 1, .max = MAX_BLOCK,
      .fallback = 128},
-    {.name = "hadamard",
-     .doc = "levels of the transform, each of which mixes twice as many values; 0: none",
-     .kind = STRAIT_PARAM_INTEGER,
-     .max = MAX_LEVELS,
-     .fallback = 5},
+    {"hadamard", "levels of the transform, each of which mixes twice as many values; 0: none",
+     STRAIT_PARAM_INTEGER, .max = MAX_LEVELS, .fallback = 5},
 };
 
 static size_t rounded_up(size_t n, unsigned levels)

@@ -49,18 +49,10 @@ struct state {
 
 static const char *const payloads[] = {"packed", "published", NULL};
 static const struct strait_param params[] = {
-    {.name = "quantiles",
-     .doc = "bins that hold equally many values",
-     .kind = STRAIT_PARAM_INTEGER,
-     .min = 2,
-     .max = MAX_BINS,
-     .fallback = 64},
-    {.name = "payload",
-     .doc = "packed bits, or the bytes of GRACE's implementation",
-     .min = 0,
-     .max = 1,
-     .fallback = PACKED,
-     .choices = payloads},
+    {"quantiles", "bins that hold equally many values", STRAIT_PARAM_INTEGER, .min = 2,
+     .max = MAX_BINS, .fallback = 64},
+    {"payload", "packed bits, or the bytes of GRACE's implementation", .min = 0, .max = 1,
+     .fallback = PACKED, .choices = payloads},
 };
 
 static void sketchml_init(void *state, const struct strait_codec_ops *ops, const double *values)

@@ -34,17 +34,10 @@ struct state {
 
 static const char *const payloads[] = {"packed", "published", "two_bits", NULL};
 static const struct strait_param params[] = {
-    {.name = "clip",
-     .doc = "values are clipped at so many standard deviations; 0: not at all",
-     .min = 0,
-     .max = 1000,
-     .fallback = 2.5},
-    {.name = "payload",
-     .doc = "five values a byte, the byte a value of published code, or four values a byte",
-     .min = 0,
-     .max = 2,
-     .fallback = PACKED,
-     .choices = payloads},
+    {"clip", "values are clipped at so many standard deviations; 0: not at all", .min = 0,
+     .max = 1000, .fallback = 2.5},
+    {"payload", "five values a byte, the byte a value of published code, or four values a byte",
+     .min = 0, .max = 2, .fallback = PACKED, .choices = payloads},
 };
 
 static void terngrad_init(void *state, const struct strait_codec_ops *ops, const double *values)

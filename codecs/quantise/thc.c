@@ -69,29 +69,16 @@ struct head {
 /* 4 bits, granularity 30 and 1 / 32 are the authors' settings (BytePS_THC's examples: 16 levels,
  * maximum 30, overflow frequency 32). */
 static const struct strait_param params[] = {
-    {.name = "bits",
-     .doc = "of a value as it is sent",
-     .kind = STRAIT_PARAM_INTEGER,
-     .min = 1,
-     .max = STRAIT_THC_MAX_BITS,
+    {"bits", "of a value as it is sent", STRAIT_PARAM_INTEGER, .min = 1, .max = STRAIT_THC_MAX_BITS,
      .fallback = 4},
-    {.name = "granularity",
-     .doc = "the last level's number, at least 2^bits - 1 is taken: sums of 255 / granularity "
-            "streams are sent in 8 bits a value, larger ones in 16",
-     .kind = STRAIT_PARAM_INTEGER,
-     .min = 1,
-     .max = MAX_GRANULARITY,
-     .fallback = 30},
-    {.name = "overflow",
-     .doc = "share of normal values that are cut",
-     .min = 1e-6,
-     .max = 0.5,
+    {"granularity",
+     "the last level's number, at least 2^bits - 1 is taken: sums of 255 / granularity streams are "
+     "sent in 8 bits a value, larger ones in 16",
+     STRAIT_PARAM_INTEGER, .min = 1, .max = MAX_GRANULARITY, .fallback = 30},
+    {"overflow", "share of normal values that are cut", .min = 1e-6, .max = 0.5,
      .fallback = 1.0 / 32},
-    {.name = "rotation",
-     .doc = "levels of the transform, each of which mixes twice as many values",
-     .kind = STRAIT_PARAM_INTEGER,
-     .max = 30,
-     .fallback = 10},
+    {"rotation", "levels of the transform, each of which mixes twice as many values",
+     STRAIT_PARAM_INTEGER, .max = 30, .fallback = 10},
 };
 
 static void thc_init(void *state, const struct strait_codec_ops *ops, const double *values)

@@ -32,12 +32,8 @@ struct state {
 
 static const char *const roundings[] = {"nearest", "down", NULL};
 static const struct strait_param params[] = {
-    {.name = "rounding",
-     .doc = "to the nearest level, or to the level below as GRACE's code",
-     .min = 0,
-     .max = 1,
-     .fallback = NEAREST,
-     .choices = roundings},
+    {"rounding", "to the nearest level, or to the level below as GRACE's code", .min = 0, .max = 1,
+     .fallback = NEAREST, .choices = roundings},
 };
 
 static void make_levels(struct state *s)

@@ -161,9 +161,7 @@ struct strait_sign_sums strait_sign_sums_of(const float *x, size_t n_elems)
 }
 
 const struct strait_param strait_sign_params[1] = {
-    {.name = "payload",
-     .doc = "a bit a sign, or a byte a sign as published",
-     .max = 1,
+    {"payload", "a bit a sign, or a byte a sign as published", .max = 1,
      .choices = strait_sign_payload_names},
 };
 

@@ -15,10 +15,8 @@ struct state {
 };
 
 static const struct strait_param params[] = {
-    {.name = "beta", .doc = "share of the old momentum in the new", .max = 0.9999, .fallback = 0.9},
-    {.name = "payload",
-     .doc = "a bit a sign, or a byte a sign as published",
-     .max = 1,
+    {"beta", "share of the old momentum in the new", .max = 0.9999, .fallback = 0.9},
+    {"payload", "a bit a sign, or a byte a sign as published", .max = 1,
      .choices = strait_sign_payload_names},
 };
 

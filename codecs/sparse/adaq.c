@@ -14,13 +14,8 @@
 #include "sparse_stream.h"
 
 static const struct strait_param params[] = {
-    {.name = "ratio",
-     .doc = "share of the values of each sign that is sent, about",
-     .max = 1,
-     .fallback = 0.01},
-    {.name = "payload",
-     .doc = "packed: gaps in Rice code; published: 32-bit indices",
-     .max = 1,
+    {"ratio", "share of the values of each sign that is sent, about", .max = 1, .fallback = 0.01},
+    {"payload", "packed: gaps in Rice code; published: 32-bit indices", .max = 1,
      .choices = strait_sparse_two_payloads},
 };
 

@@ -36,19 +36,9 @@ struct state {
 
 static const char *const value_forms[] = {"float32", "two_bits", NULL};
 static const struct strait_param params[] = {
-    {.name = "chunk",
-     .doc = "values of a chunk",
-     .min = 2,
-     .max = STRAIT_CHUNK_MAX,
-     .fallback = 4096},
-    {.name = "k",
-     .doc = "values sent of each chunk",
-     .min = 1,
-     .max = STRAIT_CHUNK_MAX,
-     .fallback = 64},
-    {.name = "values",
-     .doc = "as they are, or as one of four levels of the tensor",
-     .max = TWO_BITS,
+    {"chunk", "values of a chunk", .min = 2, .max = STRAIT_CHUNK_MAX, .fallback = 4096},
+    {"k", "values sent of each chunk", .min = 1, .max = STRAIT_CHUNK_MAX, .fallback = 64},
+    {"values", "as they are, or as one of four levels of the tensor", .max = TWO_BITS,
      .choices = value_forms},
 };
 

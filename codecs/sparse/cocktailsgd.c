@@ -37,19 +37,10 @@ struct shape {
 };
 
 static const struct strait_param params[] = {
-    {.name = "sample", .doc = "share of the values that is looked at", .max = 1, .fallback = 0.1},
-    {.name = "ratio", .doc = "share of these that is sent", .max = 1, .fallback = 0.2},
-    {.name = "bits",
-     .doc = "of a value",
-     .kind = STRAIT_PARAM_INTEGER,
-     .min = 2,
-     .max = MAX_BITS,
-     .fallback = 4},
-    {.name = "bucket",
-     .doc = "sent values that share a scale",
-     .kind = STRAIT_PARAM_INTEGER,
-     .min = 1,
-     .max = MAX_BUCKET,
+    {"sample", "share of the values that is looked at", .max = 1, .fallback = 0.1},
+    {"ratio", "share of these that is sent", .max = 1, .fallback = 0.2},
+    {"bits", "of a value", STRAIT_PARAM_INTEGER, .min = 2, .max = MAX_BITS, .fallback = 4},
+    {"bucket", "sent values that share a scale", STRAIT_PARAM_INTEGER, .min = 1, .max = MAX_BUCKET,
      .fallback = 128},
 };
 

@@ -36,14 +36,10 @@ struct shape {
 };
 
 static const struct strait_param params[] = {
-    {.name = "share", .doc = "counters for each value", .max = 1, .fallback = 0.1},
-    {.name = "rows",
-     .doc = "of counters, the median over which is the estimate",
-     .kind = STRAIT_PARAM_INTEGER,
-     .min = 1,
-     .max = MOST_ROWS,
-     .fallback = 5},
-    {.name = "ratio", .doc = "share of the values that is decoded", .max = 1, .fallback = 0.01},
+    {"share", "counters for each value", .max = 1, .fallback = 0.1},
+    {"rows", "of counters, the median over which is the estimate", STRAIT_PARAM_INTEGER, .min = 1,
+     .max = MOST_ROWS, .fallback = 5},
+    {"ratio", "share of the values that is decoded", .max = 1, .fallback = 0.01},
 };
 
 static void countsketch_init(void *state, const struct strait_codec_ops *ops, const double *values)

@@ -38,16 +38,10 @@ struct state {
 
 static const char *const payloads[] = {"packed", "published", NULL};
 static const struct strait_param params[] = {
-    {.name = "chunk", .doc = "values of a chunk's side", .min = 2, .max = MAX_SIDE, .fallback = 64},
-    {.name = "k",
-     .doc = "coefficients sent of each chunk",
-     .min = 1,
-     .max = MAX_SIDE * MAX_SIDE,
-     .fallback = 32},
-    {.name = "payload",
-     .doc = "packed: as few bits a position as the chunk needs; published: 64",
-     .max = PUBLISHED,
-     .choices = payloads},
+    {"chunk", "values of a chunk's side", .min = 2, .max = MAX_SIDE, .fallback = 64},
+    {"k", "coefficients sent of each chunk", .min = 1, .max = MAX_SIDE * MAX_SIDE, .fallback = 32},
+    {"payload", "packed: as few bits a position as the chunk needs; published: 64",
+     .max = PUBLISHED, .choices = payloads},
 };
 
 static void dcttopk_init(void *state, const struct strait_codec_ops *ops, const double *values)

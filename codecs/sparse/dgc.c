@@ -8,10 +8,8 @@
 #include "sparse_stream.h"
 
 static const struct strait_param params[] = {
-    {.name = "ratio", .doc = "share of the values that is sent, about", .max = 1, .fallback = 0.01},
-    {.name = "payload",
-     .doc = "packed: gaps in Rice code; published: 32-bit indices, or 64-bit ones",
-     .max = 2,
+    {"ratio", "share of the values that is sent, about", .max = 1, .fallback = 0.01},
+    {"payload", "packed: gaps in Rice code; published: 32-bit indices, or 64-bit ones", .max = 2,
      .choices = strait_sparse_three_payloads},
 };
 

@@ -28,17 +28,10 @@ struct state {
 };
 
 static const struct strait_param params[] = {
-    {.name = "block",
-     .doc = "values of a block",
-     .kind = STRAIT_PARAM_INTEGER,
-     .min = 1,
-     .max = MAX_BLOCK,
+    {"block", "values of a block", STRAIT_PARAM_INTEGER, .min = 1, .max = MAX_BLOCK,
      .fallback = 256},
-    {.name = "ratio",
-     .doc = "share of the blocks that is sent, the largest; 1: all that are not 0",
-     .min = 1e-6,
-     .max = 1,
-     .fallback = 0.01},
+    {"ratio", "share of the blocks that is sent, the largest; 1: all that are not 0", .min = 1e-6,
+     .max = 1, .fallback = 0.01},
 };
 
 static void omnireduce_init(void *state, const struct strait_codec_ops *ops, const double *values)

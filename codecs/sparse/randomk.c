@@ -20,8 +20,8 @@ enum { HEAD_BYTES = STRAIT_SPARSE_HEAD_BYTES + 8 };
 
 static const char *const no_yes[] = {"no", "yes", NULL};
 static const struct strait_param params[] = {
-    {.name = "ratio", .doc = "share of the values that is sent", .max = 1, .fallback = 0.01},
-    {.name = "scale", .doc = "send values times n / k: unbiased", .max = 1, .choices = no_yes},
+    {"ratio", "share of the values that is sent", .max = 1, .fallback = 0.01},
+    {"scale", "send values times n / k: unbiased", .max = 1, .choices = no_yes},
 };
 
 static size_t randomk_max_bytes(const void *state, size_t n_elems)

@@ -5,13 +5,8 @@
 #include "sparse_stream.h"
 
 static const struct strait_param params[] = {
-    {.name = "threshold",
-     .doc = "magnitude from which a value is sent",
-     .max = 3.4e38,
-     .fallback = 0.01},
-    {.name = "payload",
-     .doc = "packed: gaps in Rice code; published: 32-bit indices, or 64-bit ones",
-     .max = 2,
+    {"threshold", "magnitude from which a value is sent", .max = 3.4e38, .fallback = 0.01},
+    {"payload", "packed: gaps in Rice code; published: 32-bit indices, or 64-bit ones", .max = 2,
      .choices = strait_sparse_three_payloads},
 };
 

@@ -127,18 +127,11 @@ static int sz_decode(void *state, float *y, size_t n_elems, const unsigned char 
 }
 
 static const struct strait_param params[] = {
-    {.name = "threads",
-     .doc = "threads that share the work on one tensor; the bytes are the same with any number",
-     .kind = STRAIT_PARAM_INTEGER,
-     .min = 1,
-     .max = SZ_MAX_THREADS,
-     .fallback = 1},
-    {.name = "directions",
-     .doc = "directions of a matrix whose share is sent first, at most; as many as save bytes",
-     .kind = STRAIT_PARAM_INTEGER,
-     .min = 0,
-     .max = SZ_MOST_DIRECTIONS,
-     .fallback = 0},
+    {"threads", "threads that share the work on one tensor; the bytes are the same with any number",
+     STRAIT_PARAM_INTEGER, .min = 1, .max = SZ_MAX_THREADS, .fallback = 1},
+    {"directions",
+     "directions of a matrix whose share is sent first, at most; as many as save bytes",
+     STRAIT_PARAM_INTEGER, .min = 0, .max = SZ_MOST_DIRECTIONS, .fallback = 0},
 };
 
 const struct strait_codec_ops strait_codec_sz = {
