@@ -239,7 +239,7 @@ static int last_before(struct strait_path_step *best, struct walk *w, int rank, 
     }
     const struct ends *ends = ends_of(w, rank);
     if (!ends)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, "breakdown", "memory ran out");
+        return strait_error_memory(err, "breakdown");
     size_t lo = 0, hi = n_blocks_of(&w->logs[rank].spans); /* the first with later ends alone */
     while (lo < hi) {
         const size_t mid = lo + (hi - lo) / 2;
@@ -254,7 +254,7 @@ static int last_before(struct strait_path_step *best, struct walk *w, int rank, 
         n_looked++;
     }
     if (n_looked > MAX_BLOCKS && !sort_spans(w, rank))
-        return strait_error_set(err, STRAIT_ERR_NOMEM, "breakdown", "memory ran out");
+        return strait_error_memory(err, "breakdown");
     return 0;
 }
 
@@ -270,7 +270,7 @@ static int take_step(struct strait_breakdown *out, const struct strait_path_step
         const size_t cap = out->cap_steps ? 2 * out->cap_steps : 64;
         struct strait_path_step *more = realloc(out->steps, cap * sizeof(*more));
         if (!more)
-            return strait_error_set(err, STRAIT_ERR_NOMEM, "breakdown", "memory ran out");
+            return strait_error_memory(err, "breakdown");
         out->steps = more;
         out->cap_steps = cap;
     }
@@ -388,7 +388,7 @@ int strait_breakdown_of(struct strait_breakdown *out, const struct strait_log *l
     w.of = calloc((size_t)n_ranks, sizeof(*w.of));
     out->rounds_s = calloc(n + 1, sizeof(*out->rounds_s));
     if (!rounds || !w.of || !out->rounds_s) {
-        strait_error_set(err, STRAIT_ERR_NOMEM, "breakdown", "memory ran out");
+        strait_error_memory(err, "breakdown");
         goto out;
     }
     if (n == 0) {

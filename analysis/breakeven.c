@@ -93,16 +93,16 @@ int strait_breakeven_find(struct strait_breakeven *out, const long *counts, size
 {
     memset(out, 0, sizeof(*out));
     if (n_counts == 0)
-        return strait_error_set(err, STRAIT_ERR_INPUT, "break-even",
-                                "expected at least one count of clients, found none");
+        return strait_refuse(err, "break-even",
+                             "expected at least one count of clients, found none");
     long first = counts[0], last = counts[0];
     for (size_t i = 1; i < n_counts; i++) {
         first = counts[i] < first ? counts[i] : first;
         last = counts[i] > last ? counts[i] : last;
     }
     if (first < 1)
-        return strait_error_set(err, STRAIT_ERR_INPUT, "break-even",
-                                "expected counts of at least 1 client, found %ld", first);
+        return strait_refuse(err, "break-even", "expected counts of at least 1 client, found %ld",
+                             first);
     const struct search s = {times, context};
     out->first = first;
     out->last = last;

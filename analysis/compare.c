@@ -174,7 +174,7 @@ static json_t *compare_pair(const json_t *predicted, const json_t *measured,
     const size_t n = json_array_size(predicted) + json_array_size(measured);
     double *room = malloc(n * sizeof(*room));
     if (!room) {
-        strait_error_set(err, STRAIT_ERR_NOMEM, "compare", "memory ran out");
+        strait_error_memory(err, "compare");
         return NULL;
     }
     static const char *const copied[] = {"labels",      "codec",    "download_codec", "clients",
@@ -227,9 +227,8 @@ json_t *strait_compare(const json_t *a, const json_t *b,
     const char *measured_by = max_trusted(b ? b : a, 3);
     const char *predicted_by = max_trusted(a, b ? 3 : trust(measured_by));
     if (!*measured_by || !*predicted_by) {
-        strait_error_set(err, STRAIT_ERR_INPUT, "compare",
-                         "expected rows of two backends, found %s%s",
-                         *measured_by ? "only " : "none", measured_by);
+        strait_refuse(err, "compare", "expected rows of two backends, found %s%s",
+                      *measured_by ? "only " : "none", measured_by);
         return NULL;
     }
     struct strait_names *names_a, *names_b = NULL;

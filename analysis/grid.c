@@ -50,7 +50,7 @@ static int find_family(struct strait_grid_codec *c, const json_t *row, struct st
         without_bound(json_object_get(row, "download_codec")), "labels", labels);
     const bool hashed = bare && strait_hash_json(c->family, bare);
     json_decref(bare);
-    return hashed ? 0 : strait_error_set(err, STRAIT_ERR_NOMEM, "results", "memory ran out");
+    return hashed ? 0 : strait_error_memory(err, "results");
 }
 
 static int find_codec(size_t *found, struct strait_grid *g, const struct strait_place *at,
@@ -198,12 +198,11 @@ static int find_all(struct strait_grid *g, const json_t *rows, struct strait_err
         n_valid += is_valid(row);
     }
     if (n_valid == 0)
-        return strait_error_set(err, STRAIT_ERR_INPUT, "results",
-                                "expected a valid row, found none");
+        return strait_refuse(err, "results", "expected a valid row, found none");
     plain_first(g);
     qsort(g->counts, g->n_counts, sizeof(*g->counts), ascending_counts);
     g->cells = calloc(g->n_settings * g->n_codecs * g->n_counts, sizeof(*g->cells));
-    return g->cells ? 0 : strait_error_set(err, STRAIT_ERR_NOMEM, "results", "memory ran out");
+    return g->cells ? 0 : strait_error_memory(err, "results");
 }
 
 static int fill(struct strait_grid *g, const json_t *rows, size_t *where, double *room,
@@ -239,7 +238,7 @@ int strait_grid_new(struct strait_grid **out, const json_t *rows, struct strait_
         g->counts = calloc(n_rows + 1, sizeof(*g->counts));
     }
     if (!g || !where || !room || !g->settings || !g->codecs || !g->counts)
-        strait_error_set(err, STRAIT_ERR_NOMEM, "results", "memory ran out");
+        strait_error_memory(err, "results");
     else if (strait_names_new(&g->names, rows, err) == 0 && find_all(g, rows, err) == 0)
         status = fill(g, rows, where, room, err);
     free(where);

@@ -371,7 +371,7 @@ int strait_names_new(struct strait_names **out, const json_t *rows, struct strai
     if (!n || !n->settings || !n->codecs || find_axes(n, rows) != 0 ||
         name_rows(n, rows, err) != 0) {
         strait_names_free(n);
-        return strait_error_set(err, STRAIT_ERR_NOMEM, "results", "memory ran out");
+        return strait_error_memory(err, "results");
     }
     *out = n;
     return 0;

@@ -9,7 +9,7 @@ static int hash(char key[STRAIT_KEY_CHARS], json_t *value, struct strait_error *
 {
     const bool hashed = value && strait_hash_json(key, value);
     json_decref(value);
-    return hashed ? 0 : strait_error_set(err, STRAIT_ERR_NOMEM, "results", "memory ran out");
+    return hashed ? 0 : strait_error_memory(err, "results");
 }
 
 int strait_place_of_point(struct strait_place *p, const json_t *resolved, struct strait_error *err)

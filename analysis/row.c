@@ -379,7 +379,7 @@ json_t *strait_row_new(const struct strait_trial *p, const struct strait_row_con
     json_t *row = json_object();
     if (!row || !strait_hash_json(point, e->json) ||
         !strait_hash_json(constants, p->facts.constants)) {
-        strait_error_set(err, STRAIT_ERR_NOMEM, "row", "memory ran out");
+        strait_error_memory(err, "row");
         json_decref(row);
         json_decref(quality);
         strait_breakdown_release(&b);

@@ -49,7 +49,7 @@ int strait_row_tensors_hash(char key[STRAIT_KEY_CHARS], const char *folder,
     strait_tensors_free(tensors);
     hashed = hashed && strait_hash_json(key, all) != NULL;
     json_decref(all);
-    return hashed ? 0 : strait_error_set(err, STRAIT_ERR_NOMEM, "row", "memory ran out");
+    return hashed ? 0 : strait_error_memory(err, "row");
 }
 
 /* A curve of a file that may change under its name. */
@@ -165,5 +165,5 @@ int strait_row_key(char key[STRAIT_KEY_CHARS], const struct strait_row_inputs *i
         hashed = hashed && put(all, "launcher", json_string(in->launcher));
     hashed = hashed && strait_hash_json(key, all);
     json_decref(all);
-    return hashed ? 0 : strait_error_set(err, STRAIT_ERR_NOMEM, "row", "memory ran out");
+    return hashed ? 0 : strait_error_memory(err, "row");
 }

@@ -127,7 +127,7 @@ static int remember(struct strait_store *s, json_t *record, struct strait_error 
         s->last_header = record;
     return 0;
 nomem:
-    return strait_error_set(err, STRAIT_ERR_NOMEM, s->path, "memory ran out");
+    return strait_error_memory(err, s->path);
 }
 
 static int check_schema(const struct strait_store *s, const json_t *record, size_t line,
@@ -140,9 +140,8 @@ static int check_schema(const struct strait_store *s, const json_t *record, size
         return 0;
     char where[PATH_CHARS + 32];
     snprintf(where, sizeof(where), "%s:%zu", s->path, line);
-    return strait_error_set(err, STRAIT_ERR_INPUT, where,
-                            "expected the schema \"%s\", found \"%s\"", STRAIT_RESULTS_SCHEMA,
-                            schema ? schema : "none");
+    return strait_refuse(err, where, "expected the schema \"%s\", found \"%s\"",
+                         STRAIT_RESULTS_SCHEMA, schema ? schema : "none");
 }
 
 /* Read every line; len_bytes ends up behind the last one that is to be believed. */
@@ -151,11 +150,10 @@ static int read_lines(struct strait_store *s, struct strait_error *err)
     struct stat info;
     FILE *file = fopen(s->path, "re");
     if (!file)
-        return strait_error_set(err, STRAIT_ERR_INPUT, s->path, "expected the results of a run: %s",
-                                strerror(errno));
+        return strait_refuse(err, s->path, "expected the results of a run: %s", strerror(errno));
     if (fstat(fileno(file), &info) != 0 || !S_ISREG(info.st_mode)) {
         fclose(file);
-        return strait_error_set(err, STRAIT_ERR_INPUT, s->path, "expected a regular file");
+        return strait_refuse(err, s->path, "expected a regular file");
     }
     char *line = NULL;
     size_t cap = 0, n_lines = 0;
@@ -169,7 +167,7 @@ static int read_lines(struct strait_store *s, struct strait_error *err)
         bool no_memory = false;
         json_t *record = whole ? read_line(&no_memory, line, (size_t)len - 1) : NULL;
         if (no_memory) { /* a line that could not be read is none that may be cut off */
-            status = strait_error_set(err, STRAIT_ERR_NOMEM, s->path, "memory ran out");
+            status = strait_error_memory(err, s->path);
         } else if (record) {
             status = check_schema(s, record, n_lines, err);
             if (status == 0)
@@ -250,12 +248,11 @@ static int open_all(struct strait_store *s, const char *folder, struct strait_er
     if (!s->folder || !s->records || !s->by_key || !s->profiles ||
         asprintf(&s->path, "%s/%s", folder, STRAIT_RESULTS_FILE) < 0) {
         s->path = NULL;
-        return strait_error_set(err, STRAIT_ERR_NOMEM, folder, "memory ran out");
+        return strait_error_memory(err, folder);
     }
     if (strlen(s->path) >= PATH_CHARS || !*folder)
-        return strait_error_set(err, STRAIT_ERR_INPUT, "results",
-                                "expected the path of a folder, of fewer than %d letters",
-                                PATH_CHARS);
+        return strait_refuse(err, "results",
+                             "expected the path of a folder, of fewer than %d letters", PATH_CHARS);
     if (!s->for_writing)
         return read_lines(s, err);
     if (make_folders(s, err) != 0 || lock_file(s, err) != 0 || read_lines(s, err) != 0)
@@ -269,7 +266,7 @@ int strait_store_open(struct strait_store **out, const char *folder, bool for_wr
     struct strait_store *s = calloc(1, sizeof(*s));
     *out = NULL;
     if (!s)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, folder, "memory ran out");
+        return strait_error_memory(err, folder);
     s->fd = -1;
     s->for_writing = for_writing;
     if (open_all(s, folder, err) != 0) {
@@ -334,7 +331,7 @@ int strait_store_begin(struct strait_store *s, const json_t *header, struct stra
     assert(s->for_writing && strcmp(kind_of(header), "header") == 0);
     json_decref(s->header);
     s->header = json_deep_copy(header);
-    return s->header ? 0 : strait_error_set(err, STRAIT_ERR_NOMEM, s->path, "memory ran out");
+    return s->header ? 0 : strait_error_memory(err, s->path);
 }
 
 int strait_store_add(struct strait_store *s, const json_t *record, struct strait_error *err)
@@ -348,7 +345,7 @@ int strait_store_add(struct strait_store *s, const json_t *record, struct strait
     char *both = row ? malloc(head_bytes + row_bytes) : NULL;
     int status = -1;
     if (!row || !kept || !both || (s->header && !head)) {
-        strait_error_set(err, STRAIT_ERR_NOMEM, s->path, "memory ran out");
+        strait_error_memory(err, s->path);
         goto out;
     }
     if (head)

@@ -125,7 +125,7 @@ int strait_table_finish(struct strait_table *t, FILE *out, struct strait_error *
     const bool ok = strait_table_is_ok(t);
     strait_table_print(t, out);
     strait_table_free(t);
-    return ok ? 0 : strait_error_set(err, STRAIT_ERR_NOMEM, "table", "memory ran out");
+    return ok ? 0 : strait_error_memory(err, "table");
 }
 
 const char *strait_format_number(char buf[STRAIT_NUMBER_CHARS], double value, int digits)

@@ -368,7 +368,7 @@ json_t *strait_tradeoff(const json_t *rows, const struct strait_curves *curves,
     json_object_set_new(out, "lines", lines);
     if (!marked) {
         json_decref(out);
-        strait_error_set(err, STRAIT_ERR_NOMEM, "tradeoff", "memory ran out");
+        strait_error_memory(err, "tradeoff");
         return NULL;
     }
     return out;

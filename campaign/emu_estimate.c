@@ -113,7 +113,7 @@ int strait_emu_estimate_find(struct strait_session *r, struct strait_error *err)
     r->measured = json_array();
     r->plan.setup.net_cpus = json_object();
     if (!r->measured || !r->plan.setup.net_cpus)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, "run", "memory ran out");
+        return strait_error_memory(err, "run");
     for (size_t i = 0; i < r->n_missing; i++) {
         const struct strait_task_plan *task = &r->plan.tasks[r->missing[i]];
         if (task->backend == &strait_emu && add_point(r, &pace, task, err) != 0)

@@ -79,7 +79,7 @@ int strait_host_hash(char key[STRAIT_KEY_CHARS], struct strait_error *err)
     json_t *machine = strait_host_json();
     const char *hashed = machine ? strait_hash_json(key, machine) : NULL;
     json_decref(machine);
-    return hashed ? 0 : strait_error_set(err, STRAIT_ERR_NOMEM, "machine", "memory ran out");
+    return hashed ? 0 : strait_error_memory(err, "machine");
 }
 
 json_t *strait_versions_json(void)

@@ -110,7 +110,7 @@ static int read_line(struct line *l, const struct strait_measured_plan *plan,
     *l = (struct line){.number = csv->line, .n_common = n_common, .fields = json_object()};
     l->texts.items = calloc(n_common + n + 1, sizeof(*l->texts.items));
     if (!l->texts.items || !l->fields)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, plan->csv, "memory ran out");
+        return strait_error_memory(err, plan->csv);
     for (; l->texts.n < n_common; l->texts.n++)
         l->texts.items[l->texts.n] = plan->settings.items[l->texts.n];
     for (size_t i = 0; i < n; i++) {
@@ -126,7 +126,7 @@ static int read_line(struct line *l, const struct strait_measured_plan *plan,
         }
         char *text = malloc(strlen(pointers[i]) + strlen(cell) + 2);
         if (!text)
-            return strait_error_set(err, STRAIT_ERR_NOMEM, plan->csv, "memory ran out");
+            return strait_error_memory(err, plan->csv);
         sprintf(text, "%s=%s", pointers[i], cell);
         l->texts.items[l->texts.n++] = text;
     }
@@ -145,15 +145,15 @@ static int read_lines(struct book *b, struct strait_csv *csv, struct strait_erro
         ;
     const char *at = csv->cursor ? csv->cursor : "";
     char *header = strndup(at, strcspn(at, "\r\n")), *cells = header ? strdup(header) : NULL;
-    int failed = !cells    ? strait_error_set(err, STRAIT_ERR_NOMEM, b->plan->csv, "memory ran out")
-                 : !*cells ? strait_error_set(err, STRAIT_ERR_INPUT, b->plan->csv,
-                                              "expected a line with the names of columns first")
+    int failed = !cells    ? strait_error_memory(err, b->plan->csv)
+                 : !*cells ? strait_refuse(err, b->plan->csv,
+                                           "expected a line with the names of columns first")
                            : strait_csv_header(csv, header, err) != 0 ||
                                  read_header(csv, cells, pointers, &n, err) != 0;
     while (!failed && !(failed = strait_csv_next(csv, &more, err)) && more) {
         struct line *all = realloc(b->lines, (b->n_lines + 1) * sizeof(*all));
         if (!all || b->n_lines == MAX_LINES) {
-            failed = strait_error_set(err, STRAIT_ERR_NOMEM, b->plan->csv, "memory ran out");
+            failed = strait_error_memory(err, b->plan->csv);
             b->lines = all ? all : b->lines;
             break;
         }
@@ -216,10 +216,9 @@ static json_t *predict(size_t i, void *context, struct strait_error *err)
                           &why) == 0) {
         plan.setup = (struct strait_plan_setup){.file = sweep->file, .profile = b->plan->profile};
         if (sweep->n_points != 1)
-            strait_error_set(&why, STRAIT_ERR_INPUT, b->plan->experiment,
-                             "expected a column for each pointer of \"vary\", which leaves %zu "
-                             "points",
-                             sweep->n_points);
+            strait_refuse(&why, b->plan->experiment,
+                          "expected a column for each pointer of \"vary\", which leaves %zu points",
+                          sweep->n_points);
         else if (strait_plan_setup_hashes(&plan.setup, &why) == 0 &&
                  strait_plan_add(&plan, sweep, &strait_fluid, 1, false, &why) == 0)
             row = strait_plan_run_task(&plan, 0, &why);

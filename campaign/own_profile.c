@@ -27,8 +27,7 @@ static json_t *models_of(const struct strait_sweep *sweep, struct strait_error *
             return NULL;
         }
     }
-    return models ? models
-                  : (strait_error_set(err, STRAIT_ERR_NOMEM, "run", "memory ran out"), NULL);
+    return models ? models : (strait_error_memory(err, "run"), NULL);
 }
 
 /* Without the entries of models that are not now what they were. */

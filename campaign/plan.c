@@ -10,7 +10,7 @@
 int strait_plan_setup_hashes(struct strait_plan_setup *s, struct strait_error *err)
 {
     if (s->profile && !strait_profile_hash(s->profile_hash, s->profile))
-        return strait_error_set(err, STRAIT_ERR_NOMEM, "profile", "memory ran out");
+        return strait_error_memory(err, "profile");
     if (*s->program && *s->machine) /* asked for again with another profile */
         return 0;
     return strait_program_hash(s->program, err) != 0 ? -1 : strait_host_hash(s->machine, err);
@@ -107,7 +107,7 @@ static struct strait_task_plan *grow(struct strait_plan *plan, struct strait_err
         const size_t cap = plan->cap_tasks ? 2 * plan->cap_tasks : 64;
         struct strait_task_plan *more = realloc(plan->tasks, cap * sizeof(*more));
         if (!more) {
-            strait_error_set(err, STRAIT_ERR_NOMEM, "run", "memory ran out");
+            strait_error_memory(err, "run");
             return NULL;
         }
         plan->tasks = more;
@@ -160,7 +160,7 @@ static int add_point(struct strait_plan *plan, const json_t *resolved, const jso
         plan->files = plan->files ? plan->files : json_object();
         if (!strait_row_files_hash(files, p) ||
             json_object_set_new(plan->files, files, json_true()) != 0) {
-            strait_error_set(err, STRAIT_ERR_NOMEM, "run", "memory ran out");
+            strait_error_memory(err, "run");
             goto out;
         }
     }
@@ -168,7 +168,7 @@ static int add_point(struct strait_plan *plan, const json_t *resolved, const jso
     const char *profile =
         sized.guess ? strait_trial_profile_hash(taken, p) : plan->setup.profile_hash;
     if (!profile) {
-        strait_error_set(err, STRAIT_ERR_NOMEM, "profile", "memory ran out");
+        strait_error_memory(err, "profile");
         goto out;
     }
     for (int repeat = 0; repeat < n_repeats; repeat++) {
@@ -178,7 +178,7 @@ static int add_point(struct strait_plan *plan, const json_t *resolved, const jso
         task->resolved = json_deep_copy(resolved);
         task->labels = json_deep_copy(labels);
         if (!task->resolved || (labels && !task->labels)) {
-            strait_error_set(err, STRAIT_ERR_NOMEM, "run", "memory ran out");
+            strait_error_memory(err, "run");
             goto out;
         }
         task->backend = backend;
@@ -221,7 +221,7 @@ static int note_reference(json_t *plain_places, json_t *wanted, const json_t *re
     json_t *plain = strait_plan_without_codec(resolved);
     if (!strait_hash_json(place, plain)) {
         json_decref(plain);
-        return strait_error_set(err, STRAIT_ERR_NOMEM, "run", "memory ran out");
+        return strait_error_memory(err, "run");
     }
     if (is_plain)
         json_object_set_new(plain_places, place, json_true());

@@ -135,7 +135,7 @@ static json_t *attempt(const struct strait_plan *plan, const struct strait_task_
     }
     json_t *row = json_incref(json_array_get(rows, 0));
     if (json_object_get(row, "training") && !strait_training_spread(row, rows)) {
-        strait_error_set(err, STRAIT_ERR_NOMEM, "run", "memory ran out");
+        strait_error_memory(err, "run");
         json_decref(row);
         row = NULL;
     }

@@ -129,7 +129,7 @@ int strait_session_load(struct strait_session *r, const char *experiment, struct
         r->out = default_folder(folder, sizeof(folder), r->sweep->file);
     r->folder = strdup(r->out);
     if (!r->folder)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, "run", "memory ran out");
+        return strait_error_memory(err, "run");
     r->out = r->folder;
     return 0;
 }
@@ -250,7 +250,7 @@ static int find_missing(struct strait_session *r, struct strait_error *err)
     r->rows_by_key = json_object();
     r->failures = json_array();
     if (!r->missing || !r->rows_by_key || !r->failures)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, "run", "memory ran out");
+        return strait_error_memory(err, "run");
     json_t *points = json_object(); /* {hash of a point: its place} */
     for (size_t i = 0; i < r->plan.n_tasks; i++) {
         const char *key = r->plan.tasks[i].key;
@@ -401,7 +401,7 @@ static int make_spans_folder(struct strait_session *r, struct strait_error *err)
         return 0;
     if (asprintf(&r->spans_folder, "%s/spans", r->out) < 0) {
         r->spans_folder = NULL;
-        return strait_error_set(err, STRAIT_ERR_NOMEM, "run", "memory ran out");
+        return strait_error_memory(err, "run");
     }
     if (mkdir(r->spans_folder, 0755) != 0 && errno != EEXIST)
         return strait_error_path(err, r->spans_folder, "cannot make the folder");

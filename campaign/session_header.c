@@ -85,8 +85,8 @@ int strait_session_begin(struct strait_session *r, const json_t *constants,
                          struct strait_error *err)
 {
     json_t *header = header_of(r, constants);
-    const int status = header ? strait_store_begin(r->store, header, err)
-                              : strait_error_set(err, STRAIT_ERR_NOMEM, "run", "memory ran out");
+    const int status =
+        header ? strait_store_begin(r->store, header, err) : strait_error_memory(err, "run");
     json_decref(header);
     return status;
 }

@@ -185,7 +185,7 @@ static int read_worker(struct pool *p, struct worker *w, struct strait_error *er
     if (w->cap_bytes - w->len_bytes < 65536) {
         char *more = realloc(w->buf, 2 * w->cap_bytes + 131072);
         if (!more)
-            return strait_error_set(err, STRAIT_ERR_NOMEM, "workers", "memory ran out");
+            return strait_error_memory(err, "workers");
         w->buf = more;
         w->cap_bytes = 2 * w->cap_bytes + 131072;
     }
@@ -222,7 +222,7 @@ static int watch(struct pool *p, struct strait_progress *progress, struct strait
 {
     struct pollfd *fds = calloc((size_t)p->n_workers + 1, sizeof(*fds));
     if (!fds)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, "workers", "memory ran out");
+        return strait_error_memory(err, "workers");
     int status = 0;
     for (;;) {
         int n_open = 0;
@@ -288,7 +288,7 @@ int strait_pool_run(size_t n_tasks, int n_workers, strait_pool_work work, strait
     p.next = mmap(NULL, sizeof(*p.next), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (!p.workers || p.next == MAP_FAILED) {
         free(p.workers);
-        return strait_error_set(err, STRAIT_ERR_NOMEM, "workers", "memory ran out");
+        return strait_error_memory(err, "workers");
     }
     for (int i = 0; i < p.n_workers; i++)
         p.workers[i].fd = -1;

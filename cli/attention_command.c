@@ -66,7 +66,7 @@ static int open_task(struct curve *c, struct strait_error *err)
     json_t *json = json_pack("{s:s, s:s, s:f, s:i}", "task", "char-transformer", "optimiser",
                              "adamw", "lr", 1e-3, "batch", (int)c->batch);
     struct strait_object o;
-    int failed = !json ? strait_error_set(err, STRAIT_ERR_NOMEM, "attention", "memory ran out")
+    int failed = !json ? strait_error_memory(err, "attention")
                        : strait_object_open(&o, "attention", "/training", json, err);
     failed = failed || strait_training_read(&c->training, &o, err) != 0 ||
              strait_learn_open(&c->l, &c->training, 1, 1, err) != 0;
@@ -190,7 +190,7 @@ int strait_command_attention(int argc, char **argv)
     struct strait_error err = {0};
     int status;
     if (!c) {
-        strait_error_set(&err, STRAIT_ERR_NOMEM, "attention", "memory ran out");
+        strait_error_memory(&err, "attention");
         return strait_command_fail(&err);
     }
     c->n_steps = 4000;

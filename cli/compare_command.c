@@ -120,7 +120,7 @@ static int keep_rows(const char *path, const json_t *rows, struct strait_error *
     json_t *now = strait_claims_keep(before, rows);
     char *text = strait_claims_text(now);
     const int status = text ? strait_file_write(path, true, text, strlen(text), "", 0, err)
-                            : strait_error_set(err, STRAIT_ERR_NOMEM, path, "memory ran out");
+                            : strait_error_memory(err, path);
     free(text);
     json_decref(before);
     json_decref(now);

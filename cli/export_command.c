@@ -68,7 +68,7 @@ static int export_rows(const char *folder, const struct strait_texts *where, boo
         status = fclose(out);
     }
     if (columns && status != 0)
-        strait_error_set(err, STRAIT_ERR_NOMEM, "export", "memory ran out");
+        strait_error_memory(err, "export");
     if (status == 0)
         status = strait_file_write(file ? file : "-", true, text, len_bytes, NULL, 0, err);
     free(text);

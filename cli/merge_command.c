@@ -23,7 +23,7 @@ static int merge(const char *const *folders, size_t n, const char *out, struct s
 {
     struct strait_store **inputs = calloc(n, sizeof(struct strait_store *)), *to = NULL;
     struct strait_merged merged;
-    int failed = inputs ? 0 : strait_error_set(err, STRAIT_ERR_NOMEM, "merge", "memory ran out");
+    int failed = inputs ? 0 : strait_error_memory(err, "merge");
     for (size_t i = 0; i < n && !failed; i++)
         failed = strait_store_open(&inputs[i], folders[i], false, err);
     if (!failed)

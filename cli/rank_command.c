@@ -75,7 +75,7 @@ static int agree(struct strait_session *r, const char *experiment, struct strait
         json_t *asked = json_pack("{s:O, s:O, s:O, s:s?}", "base", (*sweep)->base, "vary",
                                   (*sweep)->vary, "set", (*sweep)->set, "timing", r->timing);
         if (!asked || !strait_hash_json(experiment_hash, asked))
-            strait_error_set(err, STRAIT_ERR_NOMEM, "rank", "memory ran out");
+            strait_error_memory(err, "rank");
         json_decref(asked);
     }
     const struct strait_mpi_hello hello = {.program = setup->program,
@@ -215,7 +215,7 @@ static int agree_on_plan(struct strait_session *r, struct strait_mpi_world *w,
     for (size_t i = 0; i < r->plan.n_tasks; i++)
         json_array_append_new(keys, json_string(r->plan.tasks[i].key));
     if (err->code == STRAIT_OK && !strait_hash_json(plan, keys))
-        strait_error_set(err, STRAIT_ERR_NOMEM, "sweep", "memory ran out");
+        strait_error_memory(err, "sweep");
     json_decref(keys);
     const struct strait_mpi_hello hello = {.program = r->plan.setup.program,
                                            .experiment = plan,

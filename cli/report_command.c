@@ -101,7 +101,7 @@ static int put_folder(FILE *out, const char *folder, struct strait_error *err)
         return -1;
     json_t *rows = strait_store_rows(store), *columns = strait_columns(store, rows, err);
     if (columns && json_array_size(columns) == 0) {
-        strait_error_set(err, STRAIT_ERR_INPUT, folder, "expected rows, found none");
+        strait_refuse(err, folder, "expected rows, found none");
     } else if (columns) {
         const json_t *shown = row_to_show(columns);
         if (shown)
@@ -133,7 +133,7 @@ static int read_parts(char *parts[N_PARTS], struct strait_error *err)
         parts[i] = strndup((const char *)bytes, len_bytes);
         free(bytes);
         if (!parts[i])
-            return strait_error_set(err, STRAIT_ERR_NOMEM, "report", "memory ran out");
+            return strait_error_memory(err, "report");
     }
     return 0;
 }
@@ -161,7 +161,7 @@ static int report(const char *const *folders, size_t n, const char *title, const
             status = put_folder(out, folders[i], err);
         strait_report_end(out, parts[SCRIPT], command);
         if (fclose(out) != 0 && status == 0)
-            status = strait_error_set(err, STRAIT_ERR_NOMEM, "report", "memory ran out");
+            status = strait_error_memory(err, "report");
     }
     if (status == 0)
         status = strait_file_write(file, true, text, len_bytes, NULL, 0, err);

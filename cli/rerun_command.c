@@ -70,7 +70,7 @@ static int write_json(const char *path, const json_t *value, struct strait_error
 {
     char *text = json_dumps(value, JSON_INDENT(2));
     const int status = text ? strait_file_write(path, true, text, strlen(text), "\n", 1, err)
-                            : strait_error_set(err, STRAIT_ERR_NOMEM, path, "memory ran out");
+                            : strait_error_memory(err, path);
     free(text);
     return status;
 }
@@ -154,9 +154,7 @@ static int run_all(struct rerun *r, const json_t *rows, struct strait_error *err
                 "strait: %zu measured row%s not run again: no two measurements are equal (strait "
                 "run --on both compares)\n",
                 n_measured, n_measured == 1 ? " is" : "s are");
-    return n > 0 ? 0
-                 : strait_error_set(err, STRAIT_ERR_INPUT, r->folder,
-                                    "expected simulated rows, found none");
+    return n > 0 ? 0 : strait_refuse(err, r->folder, "expected simulated rows, found none");
 }
 
 /* --- showing -------------------------------------------------------------------------------- */
@@ -220,8 +218,8 @@ static int make_folder(struct rerun *r, const char *out, struct strait_error *er
     const char *tmp = getenv("TMPDIR");
     struct stat info;
     if (out && stat(out, &info) == 0)
-        return strait_error_set(err, STRAIT_ERR_INPUT, out,
-                                "expected a new folder after --out, found one that is there");
+        return strait_refuse(err, out,
+                             "expected a new folder after --out, found one that is there");
     r->temporary = !out;
     snprintf(r->out, sizeof(r->out), out ? "%s" : "%s/strait-rerun-XXXXXX",
              out           ? out
@@ -255,8 +253,7 @@ static int rerun(struct rerun *r, const char *out, struct strait_error *err)
     r->before = json_array();
     r->now = json_array();
     if (!json_is_object(json_object_get(json_object_get(r->header, "experiment"), "base")))
-        strait_error_set(err, STRAIT_ERR_INPUT, r->folder,
-                         "expected a header with its experiment, found none");
+        strait_refuse(err, r->folder, "expected a header with its experiment, found none");
     else if (make_folder(r, out, err) == 0) {
         say_changes(r);
         if (write_inputs(r, err) == 0 && run_all(r, rows, err) == 0)

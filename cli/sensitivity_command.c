@@ -192,7 +192,7 @@ static int finish(struct sensitivity *s, struct strait_error *err)
 {
     double *bounds = malloc((s->asked.model->n_rows + 1) * sizeof(*bounds));
     if (!bounds)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, command, "memory ran out");
+        return strait_error_memory(err, command);
     strait_sensitivity_bounds(bounds, &s->asked, &s->found);
     json_t *record = record_of(s, bounds);
     int failed =

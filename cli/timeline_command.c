@@ -45,8 +45,8 @@ static const json_t *choose_row(struct asked *a, const struct strait_store *stor
     }
     const size_t n = json_array_size(*columns);
     if (*columns && (n == 0 || (size_t)a->point > n)) {
-        strait_error_set(err, STRAIT_ERR_INPUT, "timeline",
-                         "expected a row from 1 to %zu after --point, found %ld", n, a->point);
+        strait_refuse(err, "timeline", "expected a row from 1 to %zu after --point, found %ld", n,
+                      a->point);
         return NULL;
     }
     const json_t *chosen =
@@ -130,9 +130,8 @@ static int write_timeline(const struct asked *a, const char *format, struct stra
                                 .n_path = b.n_steps};
     int status = -1;
     if (!find_round(&t, round)) {
-        strait_error_set(err, STRAIT_ERR_INPUT, "timeline",
-                         "expected a round from 1 to %zu after --round, found %ld", b.n_rounds,
-                         a->round);
+        strait_refuse(err, "timeline", "expected a round from 1 to %zu after --round, found %ld",
+                      b.n_rounds, a->round);
     } else if (!a->out) {
         status = write_as(stdout, &t, format, err);
     } else {

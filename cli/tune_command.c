@@ -340,7 +340,7 @@ int strait_command_tune(int argc, char **argv)
     const char *experiment = NULL;
     int status;
     if (!t) {
-        strait_error_set(&err, STRAIT_ERR_NOMEM, "tune", "memory ran out");
+        strait_error_memory(&err, "tune");
         return strait_command_fail(&err);
     }
     t->on = "fluid";

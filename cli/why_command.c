@@ -114,7 +114,7 @@ int strait_command_why(int argc, char **argv)
     json_t *rows = store ? strait_store_rows(store) : NULL;
     const size_t n = json_array_size(rows);
     if (store && n == 0)
-        strait_error_set(&err, STRAIT_ERR_INPUT, folder, "expected results, found no row");
+        strait_refuse(&err, folder, "expected results, found no row");
     else if (store && (size_t)point > n)
         strait_error_set(&err, STRAIT_ERR_USAGE, "why",
                          "expected a point from 1 to %zu after --point, found %ld", n, point);

@@ -189,13 +189,12 @@ int strait_bound_check(struct strait_bound bound, const struct strait_codec_ops 
 {
     if ((unsigned)bound.kind >= sizeof(kind_names) / sizeof(kind_names[0]) ||
         !(ops->bounds & 1u << bound.kind))
-        return strait_error_set(err, STRAIT_ERR_INPUT, ops->name,
-                                "expected a bound that this codec keeps, found \"%s\"",
-                                (unsigned)bound.kind < sizeof(kind_names) / sizeof(kind_names[0])
-                                    ? kind_names[bound.kind]
-                                    : "?");
+        return strait_refuse(err, ops->name, "expected a bound that this codec keeps, found \"%s\"",
+                             (unsigned)bound.kind < sizeof(kind_names) / sizeof(kind_names[0])
+                                 ? kind_names[bound.kind]
+                                 : "?");
     if (bound.kind != STRAIT_BOUND_NONE && (!isfinite(bound.value) || bound.value < 0))
-        return strait_error_set(err, STRAIT_ERR_INPUT, ops->name,
-                                "expected a finite bound of at least 0, found %g", bound.value);
+        return strait_refuse(err, ops->name, "expected a finite bound of at least 0, found %g",
+                             bound.value);
     return 0;
 }

@@ -45,8 +45,8 @@ static struct strait_request request_of(const struct strait_bundle *bundle,
 
 static int room_error(size_t max_bytes, size_t cap_bytes, struct strait_error *err)
 {
-    return strait_error_set(err, STRAIT_ERR_INPUT, "bundle",
-                            "expected room for %zu bytes, found %zu", max_bytes, cap_bytes);
+    return strait_refuse(err, "bundle", "expected room for %zu bytes, found %zu", max_bytes,
+                         cap_bytes);
 }
 
 int strait_bundle_encode(const struct strait_bundle *bundle, unsigned char *out, size_t cap_bytes,
@@ -91,10 +91,10 @@ static const unsigned char *next_body(struct strait_reader *r, size_t *len_bytes
     snprintf(where, sizeof(where), "bundle#/%zu", index);
     *len_bytes = (size_t)(word >> 8);
     if (!body)
-        strait_error_set(err, STRAIT_ERR_INPUT, where, "payload ends too early");
+        strait_refuse(err, where, "payload ends too early");
     else if ((word & 255) != c->ops->id)
-        strait_error_set(err, STRAIT_ERR_INPUT, where, "expected codec %u (%s), found %u",
-                         c->ops->id, c->ops->name, (unsigned)(word & 255));
+        strait_refuse(err, where, "expected codec %u (%s), found %u", c->ops->id, c->ops->name,
+                      (unsigned)(word & 255));
     return body && (word & 255) == c->ops->id ? body : NULL;
 }
 
@@ -116,7 +116,7 @@ int strait_bundle_decode(const struct strait_bundle *bundle, struct strait_slice
             return -1;
     }
     if (r.p != r.end)
-        return strait_error_set(err, STRAIT_ERR_INPUT, "bundle", "payload goes on after its end");
+        return strait_refuse(err, "bundle", "payload goes on after its end");
     return 0;
 }
 
@@ -173,7 +173,7 @@ int strait_bundle_add(const struct strait_bundle *bundle, unsigned char *out, si
         strait_put64(head, (uint64_t)len << 8 | c->ops->id);
     }
     if (ra.p != ra.end || rb.p != rb.end)
-        return strait_error_set(err, STRAIT_ERR_INPUT, "bundle", "payload goes on after its end");
+        return strait_refuse(err, "bundle", "payload goes on after its end");
     *len_bytes = used;
     return 0;
 }

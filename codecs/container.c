@@ -43,8 +43,7 @@ void strait_container_seal(unsigned char *file, const struct strait_container *c
 
 static int refuse(const char *name, const char *what, struct strait_error *err)
 {
-    return strait_error_set(err, STRAIT_ERR_INPUT, name,
-                            "expected a file of strait codec encode, found %s", what);
+    return strait_refuse(err, name, "expected a file of strait codec encode, found %s", what);
 }
 
 static bool known_dtype(const unsigned char dtype[3])
@@ -79,7 +78,7 @@ static int read_head(struct strait_container *c, struct strait_reader *r, const 
     text[n_text] = '\0';
     struct strait_error why = {0};
     if (strait_codec_spec_parse(&c->spec, text, &why) != 0)
-        return strait_error_set(err, STRAIT_ERR_INPUT, name, "%s", why.text);
+        return strait_refuse(err, name, "%s", why.text);
     if (!strait_array_count(&c->form) || (!c->form.npy && c->form.n_dims != 1))
         return refuse(name, "a shape that is none", err);
     if (c->n_rows > 0 && c->form.n_elems % c->n_rows != 0)
@@ -96,17 +95,15 @@ int strait_container_open(struct strait_container *c, size_t *at_bytes, const un
     if (len_bytes < STRAIT_FRAME_BYTES || memcmp(file, "STRT", 4) != 0)
         return refuse(name, "something else", err);
     if (strait_frame_unpack(&frame, file, &why) != 0)
-        return strait_error_set(err, STRAIT_ERR_INPUT, name, "%s", why.text);
+        return strait_refuse(err, name, "%s", why.text);
     if (frame.flags != IS_FILE || !(frame.words[0] == STRAIT_CONTAINER_VERSION))
         return refuse(name, "a frame of another kind or version", err);
     if (frame.payload_bytes != len_bytes - STRAIT_FRAME_BYTES)
-        return strait_error_set(err, STRAIT_ERR_INPUT, name,
-                                "expected %llu bytes, found %zu: the file was cut or added to",
-                                (unsigned long long)frame.payload_bytes + STRAIT_FRAME_BYTES,
-                                len_bytes);
+        return strait_refuse(
+            err, name, "expected %llu bytes, found %zu: the file was cut or added to",
+            (unsigned long long)frame.payload_bytes + STRAIT_FRAME_BYTES, len_bytes);
     if (strait_frame_verify(file, &frame, file + STRAIT_FRAME_BYTES, &why) != 0)
-        return strait_error_set(err, STRAIT_ERR_INPUT, name,
-                                "the file does not match its checksum");
+        return strait_refuse(err, name, "the file does not match its checksum");
     struct strait_reader r = {.p = file + STRAIT_FRAME_BYTES, .end = file + len_bytes};
     if (read_head(c, &r, name, err) != 0)
         return -1;

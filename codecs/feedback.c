@@ -64,13 +64,13 @@ struct strait_feedback *strait_feedback_new(const struct strait_codec_ops *ops,
                                             struct strait_error *err)
 {
     if (!(options.momentum >= 0 && options.momentum < 1)) {
-        strait_error_set(err, STRAIT_ERR_INPUT, ops->name,
-                         "expected a momentum from 0 to below 1, found %g", options.momentum);
+        strait_refuse(err, ops->name, "expected a momentum from 0 to below 1, found %g",
+                      options.momentum);
         return NULL;
     }
     if (!(options.decay >= 0 && options.decay <= 1)) {
-        strait_error_set(err, STRAIT_ERR_INPUT, ops->name,
-                         "expected a decay of the residual from 0 to 1, found %g", options.decay);
+        strait_refuse(err, ops->name, "expected a decay of the residual from 0 to 1, found %g",
+                      options.decay);
         return NULL;
     }
     struct strait_feedback *m = calloc(1, sizeof(*m));
@@ -200,15 +200,14 @@ static int check(const struct strait_feedback *m, const void *state, size_t cap_
                  size_t n_elems, struct strait_request request, struct strait_error *err)
 {
     if (n_elems != m->n_elems)
-        return strait_error_set(err, STRAIT_ERR_INPUT, m->ops->name,
-                                "expected %zu values, as remembered, found %zu", m->n_elems,
-                                n_elems);
+        return strait_refuse(err, m->ops->name, "expected %zu values, as remembered, found %zu",
+                             m->n_elems, n_elems);
     if (strait_bound_check(request.bound, m->ops, err) != 0)
         return -1;
     const size_t max_bytes = m->ops->max_bytes(state, n_elems);
     if (cap_bytes < max_bytes)
-        return strait_error_set(err, STRAIT_ERR_INPUT, m->ops->name,
-                                "expected room for %zu bytes, found %zu", max_bytes, cap_bytes);
+        return strait_refuse(err, m->ops->name, "expected room for %zu bytes, found %zu", max_bytes,
+                             cap_bytes);
     return 0;
 }
 

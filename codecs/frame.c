@@ -42,20 +42,17 @@ int strait_frame_unpack(struct strait_frame *frame, const unsigned char in[STRAI
                         struct strait_error *err)
 {
     if (memcmp(in, "STRT", 4) != 0)
-        return strait_error_set(err, STRAIT_ERR_INPUT, "frame",
-                                "expected \"STRT\", found bytes %02x %02x %02x %02x", in[0], in[1],
-                                in[2], in[3]);
+        return strait_refuse(err, "frame", "expected \"STRT\", found bytes %02x %02x %02x %02x",
+                             in[0], in[1], in[2], in[3]);
     if (in[4] != STRAIT_FRAME_VERSION)
-        return strait_error_set(err, STRAIT_ERR_INPUT, "frame", "expected version %d, found %d",
-                                STRAIT_FRAME_VERSION, in[4]);
+        return strait_refuse(err, "frame", "expected version %d, found %d", STRAIT_FRAME_VERSION,
+                             in[4]);
     if (in[5] != 0 && !strait_codec_by_id(in[5]))
-        return strait_error_set(err, STRAIT_ERR_INPUT, "frame", "expected a known codec, found %d",
-                                in[5]);
+        return strait_refuse(err, "frame", "expected a known codec, found %d", in[5]);
     if (in[6] >= N_STRAIT_BOUNDS)
-        return strait_error_set(err, STRAIT_ERR_INPUT, "frame",
-                                "expected a known kind of bound, found %d", in[6]);
+        return strait_refuse(err, "frame", "expected a known kind of bound, found %d", in[6]);
     if (strait_get32(in + 12) != 0 || strait_get64(in + 80) != 0)
-        return strait_error_set(err, STRAIT_ERR_INPUT, "frame", "reserved bytes are not zero");
+        return strait_refuse(err, "frame", "reserved bytes are not zero");
     *frame = (struct strait_frame){
         .codec_id = in[5],
         .flags = in[7],
@@ -75,7 +72,6 @@ int strait_frame_verify(const unsigned char in[STRAIT_FRAME_BYTES],
                         struct strait_error *err)
 {
     if (strait_get64(in + AT_CHECKSUM) != checksum(in, payload, (size_t)frame->payload_bytes))
-        return strait_error_set(err, STRAIT_ERR_INPUT, "frame",
-                                "frame and payload do not match their checksum");
+        return strait_refuse(err, "frame", "frame and payload do not match their checksum");
     return 0;
 }

@@ -116,8 +116,7 @@ static bool take_bool(struct text *t, bool *value)
 static int refuse(const char *name, struct strait_error *err, const char *expected,
                   const char *found)
 {
-    return strait_error_set(err, STRAIT_ERR_INPUT, name, "expected %s, found \"%s\"", expected,
-                            found);
+    return strait_refuse(err, name, "expected %s, found \"%s\"", expected, found);
 }
 
 static int read_descr(struct text *t, struct strait_array_form *form, const char *name,
@@ -126,9 +125,8 @@ static int read_descr(struct text *t, struct strait_array_form *form, const char
     static const char *const known[] = {"<f4", ">f4", "<f2", ">f2", "<f8", ">f8"};
     char descr[WORD_CHARS];
     if (!take_string(t, descr))
-        return strait_error_set(err, STRAIT_ERR_INPUT, name,
-                                "expected values of float16, float32 or float64, found a "
-                                "structured dtype");
+        return strait_refuse(
+            err, name, "expected values of float16, float32 or float64, found a structured dtype");
     for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
         if (strcmp(descr, known[i]) == 0) {
             memcpy(form->dtype, known[i], sizeof(form->dtype));
@@ -183,9 +181,9 @@ static int read_header(struct strait_array_form *form, struct text t, const char
         return refuse(name, err, "descr, fortran_order and shape, and nothing else, in the header",
                       t.p != t.end ? "more" : "less");
     if (fortran && form->n_dims > 1)
-        return strait_error_set(err, STRAIT_ERR_INPUT, name,
-                                "expected values in C order, found Fortran order; save "
-                                "numpy.ascontiguousarray(a)");
+        return strait_refuse(
+            err, name,
+            "expected values in C order, found Fortran order; save numpy.ascontiguousarray(a)");
     if (!strait_array_count(form))
         return refuse(name, err, "a shape that fits the memory of a machine", "a larger one");
     return 0;
@@ -206,9 +204,8 @@ static int read_npy(struct strait_array_form *form, size_t *at_bytes, const unsi
     const size_t header_bytes = version == 1 ? strait_get16(bytes + MAGIC_BYTES + 2)
                                              : strait_get32(bytes + MAGIC_BYTES + 2);
     if (header_bytes > len_bytes - before)
-        return strait_error_set(err, STRAIT_ERR_INPUT, name,
-                                "expected a NumPy header of %zu bytes, found %zu", header_bytes,
-                                len_bytes - before);
+        return strait_refuse(err, name, "expected a NumPy header of %zu bytes, found %zu",
+                             header_bytes, len_bytes - before);
     const char *header = (const char *)bytes + before;
     form->npy = true;
     if (read_header(form, (struct text){header, header + header_bytes}, name, err) != 0)
@@ -216,10 +213,9 @@ static int read_npy(struct strait_array_form *form, size_t *at_bytes, const unsi
     *at_bytes = before + header_bytes;
     const size_t value_bytes = strait_array_value_bytes(form), left = len_bytes - *at_bytes;
     if (left / value_bytes != form->n_elems || left % value_bytes != 0)
-        return strait_error_set(err, STRAIT_ERR_INPUT, name,
-                                "expected %zu values of %zu bytes behind the NumPy header, found "
-                                "%zu bytes",
-                                form->n_elems, value_bytes, left);
+        return strait_refuse(
+            err, name, "expected %zu values of %zu bytes behind the NumPy header, found %zu bytes",
+            form->n_elems, value_bytes, left);
     return 0;
 }
 
@@ -232,10 +228,10 @@ int strait_array_form_read(struct strait_array_form *form, size_t *at_bytes,
     if (strait_npy_is(bytes, len_bytes))
         return read_npy(form, at_bytes, bytes, len_bytes, name, err);
     if (len_bytes % 4 != 0)
-        return strait_error_set(err, STRAIT_ERR_INPUT, name,
-                                "expected a NumPy file, or raw float32 of a multiple of 4 bytes, "
-                                "found %zu bytes",
-                                len_bytes);
+        return strait_refuse(
+            err, name,
+            "expected a NumPy file, or raw float32 of a multiple of 4 bytes, found %zu bytes",
+            len_bytes);
     form->n_dims = 1;
     form->shape[0] = form->n_elems = len_bytes / 4;
     return 0;

@@ -195,12 +195,12 @@ int strait_reference_encode(struct strait_reference *ref, uint32_t sender,
     const bool key = ref->version == 0 || (keeps && ref->is_forgotten);
     unsigned char *bits = out + HEAD_BYTES;
     if (n_slices > ref->n_slices || cap_bytes < head_bytes)
-        return strait_error_set(err, STRAIT_ERR_INPUT, "reference",
-                                "expected at most %zu tensors and room for %zu bytes, found %zu "
-                                "and %zu",
-                                ref->n_slices, head_bytes, n_slices, cap_bytes);
+        return strait_refuse(
+            err, "reference",
+            "expected at most %zu tensors and room for %zu bytes, found %zu and %zu", ref->n_slices,
+            head_bytes, n_slices, cap_bytes);
     if (!ref->work && !(ref->work = malloc((ref->n_elems + 1) * sizeof(float))))
-        return strait_error_set(err, STRAIT_ERR_NOMEM, "reference", "memory ran out");
+        return strait_error_memory(err, "reference");
     memset(out, 0, head_bytes);
     strait_put32(out, sender);
     strait_put32(out + 4, keeps ? ref->version + 1 : 0);
@@ -231,7 +231,7 @@ int strait_reference_decode(struct strait_reference *ref, const struct strait_bu
 {
     const size_t head_bytes = strait_reference_head_bytes(n_slices);
     if (len_bytes < head_bytes || n_slices > ref->n_slices)
-        return strait_error_set(err, STRAIT_ERR_INPUT, "reference", "payload ends too early");
+        return strait_refuse(err, "reference", "payload ends too early");
     const uint32_t version = strait_get32(in + 4), base = strait_get32(in + 8);
     if (keeps && version != 0 && version == ref->version) {
         for (size_t i = 0, at = 0; i < n_slices; at += s[i++].n_elems)
@@ -239,18 +239,17 @@ int strait_reference_decode(struct strait_reference *ref, const struct strait_bu
         return 0;
     }
     if (base != 0 && base != ref->version)
-        return strait_error_set(err, STRAIT_ERR_INPUT, "reference",
-                                "expected a key frame or differences from version %u, found "
-                                "version %u: a packet was lost, and the sender does not know",
-                                ref->version, base);
+        return strait_refuse(err, "reference",
+                             "expected a key frame or differences from version %u, found version "
+                             "%u: a packet was lost, and the sender does not know",
+                             ref->version, base);
     if (keeps != (version != 0))
-        return strait_error_set(err, STRAIT_ERR_INPUT, "reference",
-                                "expected a packet that is %s, found version %u",
-                                keeps ? "numbered" : "without a number", version);
+        return strait_refuse(err, "reference", "expected a packet that is %s, found version %u",
+                             keeps ? "numbered" : "without a number", version);
     for (size_t i = 0; i < n_slices; i++)
         if (has_bit(in + HEAD_BYTES, i) && (base == 0 || !s[i].lossy))
-            return strait_error_set(err, STRAIT_ERR_INPUT, "reference",
-                                    "expected tensor %zu whole, found a difference", i);
+            return strait_refuse(err, "reference", "expected tensor %zu whole, found a difference",
+                                 i);
     for (size_t i = 0, at = 0; i < n_slices; at += s[i++].n_elems)
         s[i].reference = has_bit(in + HEAD_BYTES, i) && refers(bundle) ? ref->values + at : NULL;
     if (strait_bundle_decode(bundle, s, n_slices, in + head_bytes, len_bytes - head_bytes, err) !=

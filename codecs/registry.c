@@ -45,9 +45,8 @@ static int check_params(const struct strait_codec_ops *ops, const double *values
         const double v = values[i];
         const bool whole = p->kind == STRAIT_PARAM_INTEGER;
         if (!(v >= p->min && v <= p->max) || ((whole || p->choices) && v != floor(v)))
-            return strait_error_set(err, STRAIT_ERR_INPUT, ops->name,
-                                    "expected %s from %g to %g%s, found %g", p->name, p->min,
-                                    p->max, whole ? ", a whole number" : "", v);
+            return strait_refuse(err, ops->name, "expected %s from %g to %g%s, found %g", p->name,
+                                 p->min, p->max, whole ? ", a whole number" : "", v);
     }
     return 0;
 }
@@ -76,8 +75,8 @@ int strait_codec_encode(const struct strait_codec_ops *ops, void *state, unsigne
     if (strait_bound_check(request.bound, ops, err) != 0)
         return -1;
     if (cap_bytes < max_bytes)
-        return strait_error_set(err, STRAIT_ERR_INPUT, ops->name,
-                                "expected room for %zu bytes, found %zu", max_bytes, cap_bytes);
+        return strait_refuse(err, ops->name, "expected room for %zu bytes, found %zu", max_bytes,
+                             cap_bytes);
     return ops->encode(state, out, len_bytes, x, n_elems, request, err);
 }
 

@@ -125,8 +125,8 @@ int strait_codec_param_parse(double *value, const struct strait_param *p, const 
         return 0;
     number_text(min, p->min);
     number_text(max, p->max);
-    return strait_error_set(err, STRAIT_ERR_INPUT, where,
-                            "expected %s between %s and %s, found \"%s\"", p->name, min, max, text);
+    return strait_refuse(err, where, "expected %s between %s and %s, found \"%s\"", p->name, min,
+                         max, text);
 }
 
 /* --- reading ------------------------------------------------------------------------------ */
@@ -181,20 +181,17 @@ static int refuse_key(const struct reading *r, const char *key, struct strait_er
             if (r->spec->ops->bounds & 1u << k)
                 strait_text_add(known, sizeof(known), "%s%s", *known ? ", " : "",
                                 strait_bound_kind_name((enum strait_bound_kind)k));
-        return strait_error_set(err, STRAIT_ERR_INPUT, r->text,
-                                "expected a bound that %s keeps (%s), found \"%s\"",
-                                r->spec->ops->name, *known ? known : "none", key);
+        return strait_refuse(err, r->text, "expected a bound that %s keeps (%s), found \"%s\"",
+                             r->spec->ops->name, *known ? known : "none", key);
     }
     const char *nearest = strait_nearest(key, r->keys);
     if (nearest)
-        return strait_error_set(err, STRAIT_ERR_INPUT, r->text,
-                                "unknown setting \"%s\" of %s, did you mean \"%s\"?", key,
-                                r->spec->ops->name, nearest);
+        return strait_refuse(err, r->text, "unknown setting \"%s\" of %s, did you mean \"%s\"?",
+                             key, r->spec->ops->name, nearest);
     for (unsigned i = 0; i < r->n_keys; i++)
         strait_text_add(known, sizeof(known), "%s%s", i > 0 ? ", " : "", r->keys[i]);
-    return strait_error_set(err, STRAIT_ERR_INPUT, r->text,
-                            "unknown setting \"%s\" of %s; known: %s", key, r->spec->ops->name,
-                            known);
+    return strait_refuse(err, r->text, "unknown setting \"%s\" of %s; known: %s", key,
+                         r->spec->ops->name, known);
 }
 
 static int read_memory(struct reading *r, const char *key, const char *value,
@@ -204,20 +201,19 @@ static int read_memory(struct reading *r, const char *key, const char *value,
     if (strcmp(key, momentum_key) == 0) {
         if (read_number(&m->momentum, value) && m->momentum >= 0 && m->momentum < 1)
             return 0;
-        return strait_error_set(err, STRAIT_ERR_INPUT, r->text,
-                                "expected momentum of at least 0 and below 1, found \"%s\"", value);
+        return strait_refuse(err, r->text,
+                             "expected momentum of at least 0 and below 1, found \"%s\"", value);
     }
     if (strcmp(key, decay_key) == 0) {
         if (read_number(&m->decay, value) && m->decay > 0 && m->decay <= 1)
             return 0;
-        return strait_error_set(err, STRAIT_ERR_INPUT, r->text,
-                                "expected feedback_decay above 0 and up to 1, found \"%s\"", value);
+        return strait_refuse(err, r->text,
+                             "expected feedback_decay above 0 and up to 1, found \"%s\"", value);
     }
     m->residual = strcmp(value, "yes") == 0;
     if (m->residual || strcmp(value, "no") == 0)
         return 0;
-    return strait_error_set(err, STRAIT_ERR_INPUT, r->text,
-                            "expected error_feedback of yes or no, found \"%s\"", value);
+    return strait_refuse(err, r->text, "expected error_feedback of yes or no, found \"%s\"", value);
 }
 
 static int read_bound(struct reading *r, const char *key, const char *value,
@@ -225,15 +221,14 @@ static int read_bound(struct reading *r, const char *key, const char *value,
 {
     struct strait_bound *bound = &r->spec->bound;
     if (bound->kind != STRAIT_BOUND_NONE)
-        return strait_error_set(err, STRAIT_ERR_INPUT, r->text,
-                                "expected one bound, found %s and %s",
-                                strait_bound_kind_name(bound->kind), key);
+        return strait_refuse(err, r->text, "expected one bound, found %s and %s",
+                             strait_bound_kind_name(bound->kind), key);
     strait_bound_kind_parse(&bound->kind, key);
     const double least = bound->kind == STRAIT_BOUND_RATIO ? 1 : 0;
     if (read_number(&bound->value, value) && bound->value >= least)
         return 0;
-    return strait_error_set(err, STRAIT_ERR_INPUT, r->text,
-                            "expected a bound %s of at least %g, found \"%s\"", key, least, value);
+    return strait_refuse(err, r->text, "expected a bound %s of at least %g, found \"%s\"", key,
+                         least, value);
 }
 
 static int read_setting(struct reading *r, const char *key, const char *value,
@@ -246,8 +241,7 @@ static int read_setting(struct reading *r, const char *key, const char *value,
     if (at == r->n_keys)
         return refuse_key(r, key, err);
     if (r->seen[at])
-        return strait_error_set(err, STRAIT_ERR_INPUT, r->text,
-                                "expected each setting once, found %s again", key);
+        return strait_refuse(err, r->text, "expected each setting once, found %s again", key);
     r->seen[at] = true;
     if (at < ops->n_params)
         return strait_codec_param_parse(&r->spec->params[at], &ops->params[at], value, r->text,
@@ -265,9 +259,8 @@ static int next_setting(char key[WORD_CHARS], char value[WORD_CHARS], const char
     const char *equals = memchr(*rest, '=', n);
     const size_t n_key = equals ? (size_t)(equals - *rest) : 0;
     if (n_key == 0 || n_key >= WORD_CHARS || n - n_key - 1 == 0 || n - n_key - 1 >= WORD_CHARS)
-        return strait_error_set(err, STRAIT_ERR_INPUT, text,
-                                "expected settings such as \"range=1e-3\", found \"%.*s\"",
-                                n < WORD_CHARS ? (int)n : WORD_CHARS, *rest);
+        return strait_refuse(err, text, "expected settings such as \"range=1e-3\", found \"%.*s\"",
+                             n < WORD_CHARS ? (int)n : WORD_CHARS, *rest);
     snprintf(key, WORD_CHARS, "%.*s", (int)n_key, *rest);
     snprintf(value, WORD_CHARS, "%.*s", (int)(n - n_key - 1), equals + 1);
     *rest = (*rest)[n] ? *rest + n + 1 : NULL;
@@ -309,8 +302,8 @@ int strait_codec_spec_parse(struct strait_codec_spec *spec, const char *text,
             return -1;
     char again[STRAIT_SPEC_CHARS];
     if (is_cut(strait_codec_spec_text(again, spec)))
-        return strait_error_set(err, STRAIT_ERR_INPUT, text,
-                                "expected settings of fewer than %d letters", STRAIT_SPEC_CHARS);
+        return strait_refuse(err, text, "expected settings of fewer than %d letters",
+                             STRAIT_SPEC_CHARS);
     return 0;
 }
 

@@ -6,6 +6,9 @@
 #include <string.h>
 #include "error.h"
 #undef strait_error_set
+#undef strait_refuse
+#undef strait_refuse_at
+#undef strait_error_memory
 #undef strait_error_system
 #undef strait_error_path
 
@@ -63,6 +66,8 @@ static void record(struct strait_error *err, enum strait_error_code code, const 
 static void record(struct strait_error *err, enum strait_error_code code, const char *where,
                    const char *format, va_list args)
 {
+    if (!err || err->code != STRAIT_OK)
+        return;
     err->code = code;
     err->saved_errno = 0;
     snprintf(err->where, sizeof(err->where), "%s", where ? where : "");
@@ -75,13 +80,37 @@ int strait_error_set(struct strait_error *err, enum strait_error_code code, cons
                      const char *format, ...)
 {
     assert(code != STRAIT_OK);
-    if (!err || err->code != STRAIT_OK)
-        return -1;
     va_list args;
     va_start(args, format);
     record(err, code, where, format, args);
     va_end(args);
     return -1;
+}
+
+int strait_refuse(struct strait_error *err, const char *where, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    record(err, STRAIT_ERR_INPUT, where, format, args);
+    va_end(args);
+    return -1;
+}
+
+int strait_refuse_at(struct strait_error *err, const char *file, const char *pointer,
+                     const char *format, ...)
+{
+    char where[512];
+    va_list args;
+    snprintf(where, sizeof(where), "%s#%s", file, pointer);
+    va_start(args, format);
+    record(err, STRAIT_ERR_INPUT, where, format, args);
+    va_end(args);
+    return -1;
+}
+
+int strait_error_memory(struct strait_error *err, const char *where)
+{
+    return strait_error_set(err, STRAIT_ERR_NOMEM, where, "memory ran out");
 }
 
 static void add_errno(struct strait_error *err, int saved_errno)

@@ -10,6 +10,15 @@
 int strait_error_set(struct strait_error *err, enum strait_error_code code, const char *where,
                      const char *format, ...) __attribute__((format(printf, 4, 5)));
 
+/** Record bad input: the same with STRAIT_ERR_INPUT. */
+int strait_refuse(struct strait_error *err, const char *where, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/** Record bad input at a JSON Pointer of a file: where is "FILE#/POINTER". */
+int strait_refuse_at(struct strait_error *err, const char *file, const char *pointer,
+                     const char *format, ...) __attribute__((format(printf, 4, 5)));
+/** Record that memory ran out; the same with STRAIT_ERR_NOMEM. */
+int strait_error_memory(struct strait_error *err, const char *where);
+
 /** The same with STRAIT_ERR_SYSTEM (NOMEM for ENOMEM), errno saved and its meaning appended. */
 int strait_error_system(struct strait_error *err, const char *where, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
@@ -25,6 +34,9 @@ int strait_error_exit_status(const struct strait_error *err);
 /* `make lint`'s analyzer sees one file at a time, so it is told here what these return. */
 #ifdef __clang_analyzer__
 #define strait_error_set(...)    (strait_error_set(__VA_ARGS__), -1)
+#define strait_refuse(...)       (strait_refuse(__VA_ARGS__), -1)
+#define strait_refuse_at(...)    (strait_refuse_at(__VA_ARGS__), -1)
+#define strait_error_memory(...) (strait_error_memory(__VA_ARGS__), -1)
 #define strait_error_system(...) (strait_error_system(__VA_ARGS__), -1)
 #define strait_error_path(...)   (strait_error_path(__VA_ARGS__), -1)
 #endif

@@ -49,7 +49,7 @@ json_t *strait_json_load(const char *path, struct strait_error *err)
     } else if (!json) {
         char where[sizeof(err->where)];
         snprintf(where, sizeof(where), "%s:%d:%d", path, found.line, found.column);
-        strait_error_set(err, STRAIT_ERR_INPUT, where, "%s", found.text);
+        strait_refuse(err, where, "%s", found.text);
     }
 out:
     fclose(file);
@@ -168,12 +168,10 @@ static int refuse(const struct strait_object *o, const char *key, const char *ex
     char where[sizeof(err->where)], found[FOUND_CHARS];
     const char *instead = key && !value && o->json ? misspelled(o, key) : NULL;
     if (instead)
-        return strait_error_set(err, STRAIT_ERR_INPUT,
-                                strait_object_where(o, NULL, where, sizeof(where)),
-                                "unknown key \"%s\", did you mean \"%s\"?", instead, key);
-    return strait_error_set(err, STRAIT_ERR_INPUT,
-                            strait_object_where(o, key, where, sizeof(where)),
-                            "expected %s, found %s", expected, describe(found, value));
+        return strait_refuse(err, strait_object_where(o, NULL, where, sizeof(where)),
+                             "unknown key \"%s\", did you mean \"%s\"?", instead, key);
+    return strait_refuse(err, strait_object_where(o, key, where, sizeof(where)),
+                         "expected %s, found %s", expected, describe(found, value));
 }
 
 int strait_object_open(struct strait_object *o, const char *file, const char *pointer,
@@ -229,11 +227,10 @@ static int refuse_key(const struct strait_object *o, const char *key, struct str
     strait_object_where(o, NULL, where, sizeof(where));
     const char *nearest = strait_nearest(key, names);
     if (nearest)
-        return strait_error_set(err, STRAIT_ERR_INPUT, where,
-                                "unknown key \"%s\", did you mean \"%s\"?", key, nearest);
+        return strait_refuse(err, where, "unknown key \"%s\", did you mean \"%s\"?", key, nearest);
     for (unsigned i = 0; i < o->n_known; i++)
         strait_text_add(list, sizeof(list), "%s%s", i > 0 ? ", " : "; known: ", names[i]);
-    return strait_error_set(err, STRAIT_ERR_INPUT, where, "unknown key \"%s\"%s", key, list);
+    return strait_refuse(err, where, "unknown key \"%s\"%s", key, list);
 }
 
 int strait_object_close(const struct strait_object *o, struct strait_error *err)

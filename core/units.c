@@ -131,9 +131,8 @@ int strait_quantity_parse(double *value, enum strait_unit unit, const char *text
             return 0;
         }
     }
-    return strait_error_set(err, STRAIT_ERR_INPUT, where,
-                            "expected %s such as \"%s\", found \"%s\"", units[unit].noun,
-                            units[unit].example, text);
+    return strait_refuse(err, where, "expected %s such as \"%s\", found \"%s\"", units[unit].noun,
+                         units[unit].example, text);
 }
 
 /* The largest unit in which value prints as 1 or more; 0.99995 prints as 1 with four digits. */

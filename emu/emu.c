@@ -56,11 +56,11 @@ static int open_files(struct session *s, struct strait_error *err)
     const int n = s->run->n_ranks;
     s->logs = calloc((size_t)n, sizeof(*s->logs));
     if (!s->logs)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+        return strait_error_memory(err, NULL);
     memset(s->logs, -1, (size_t)n * sizeof(*s->logs));
     s->links = calloc((size_t)s->shared->n_links, sizeof(*s->links));
     if (!s->links)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+        return strait_error_memory(err, NULL);
     for (int i = 0; i < n; i++)
         if ((s->logs[i] = memfd_create("strait-log", MFD_CLOEXEC)) < 0)
             return strait_error_system(err, "memfd_create", "cannot make the log of rank %d", i);

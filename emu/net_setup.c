@@ -36,7 +36,7 @@ int strait_emu_net_setup_build(struct strait_emu_net **out, const struct strait_
     const size_t n_more = (size_t)strait_network_n_links(n) - 2 * n_nodes;
     struct strait_link *links = calloc(2 * n_nodes + n_more, sizeof(*links));
     if (!links)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+        return strait_error_memory(err, NULL);
     memcpy(links, n->out, n_nodes * sizeof(*links));
     memcpy(links + n_nodes, n->in, n_nodes * sizeof(*links));
     for (size_t i = 2 * n_nodes; i < 2 * n_nodes + n_more; i++)

@@ -72,7 +72,7 @@ static int build_net(struct keeper *k, struct strait_error *err)
     struct strait_emu_evidence *e = &k->evidence;
     e->before = calloc(2 * (size_t)run->n_ranks, sizeof(*e->before));
     if (!e->before)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+        return strait_error_memory(err, NULL);
     e->after = e->before + run->n_ranks;
     if (strait_emu_net_setup_build(&k->net, run, k->plan.shared, k->plan.dilation.k,
                                    k->plan.tun_path, k->plan.realisation, NULL, err) != 0)
@@ -116,7 +116,7 @@ static int fork_ranks(struct keeper *k, struct strait_error *err)
 {
     k->children = calloc((size_t)k->plan.run->n_ranks, sizeof(*k->children));
     if (!k->children)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+        return strait_error_memory(err, NULL);
     for (int i = 0; i < k->plan.run->n_ranks; i++)
         k->children[i].fd = -1;
     for (int i = 0; i < k->plan.run->n_ranks; i++)
@@ -248,7 +248,7 @@ static int attend(struct keeper *k, struct strait_error *err)
     const int n = k->plan.run->n_ranks;
     struct pollfd *p = calloc((size_t)n + 1, sizeof(*p));
     if (!p)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+        return strait_error_memory(err, NULL);
     p[n] = (struct pollfd){.fd = k->plan.caller, .events = POLLIN};
     for (int i = 0; i < n; i++) /* poll skips those below 0 */
         p[i] = (struct pollfd){.fd = k->children[i].fd, .events = POLLIN};

@@ -65,9 +65,9 @@ static int open_text(struct strait_learn *l, struct strait_error *err)
                                      .words = LEARN_TEXT_WORDS,
                                      .tied = o[UNTIED] == 0};
     if (data->shape.width % data->shape.heads != 0)
-        return strait_error_set(err, STRAIT_ERR_INPUT, NULL,
-                                "expected a width that heads divides, found %zu and %zu heads",
-                                data->shape.width, data->shape.heads);
+        return strait_refuse(err, NULL,
+                             "expected a width that heads divides, found %zu and %zu heads",
+                             data->shape.width, data->shape.heads);
     if (add_params(l, &data->shape, err) || learn_text_read(&data->text, err) ||
         learn_text_windows(&data->windows, &data->text, data->shape.context, err))
         return -1;

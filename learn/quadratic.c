@@ -90,9 +90,9 @@ static int open_quadratic(struct strait_learn *l, struct strait_error *err)
     const size_t dim = (size_t)l->training.options[DIM];
     size_t n_layers = (size_t)l->training.options[LAYERS];
     if (n_layers > dim)
-        return strait_error_set(err, STRAIT_ERR_INPUT, NULL,
-                                "expected at most as many layers as dimensions, found %zu and %zu",
-                                n_layers, dim);
+        return strait_refuse(err, NULL,
+                             "expected at most as many layers as dimensions, found %zu and %zu",
+                             n_layers, dim);
     bool good = true;
     for (size_t i = 0; i < n_layers && good; i++) {
         char layer[STRAIT_LEARN_NAME_CHARS];

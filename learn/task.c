@@ -53,10 +53,10 @@ static int split(struct strait_learn *l, struct strait_error *err)
 {
     const struct strait_training *t = &l->training;
     if (!l->labels && !isinf(t->alpha))
-        return strait_error_set(err, STRAIT_ERR_INPUT, NULL,
-                                "expected \"split\": \"even\", found a Dirichlet split of task %s, "
-                                "whose examples have no labels",
-                                t->task);
+        return strait_refuse(err, NULL,
+                             "expected \"split\": \"even\", found a Dirichlet split of task %s, "
+                             "whose examples have no labels",
+                             t->task);
     const uint32_t least = isinf(t->alpha) ? 1 : (uint32_t)t->batch;
     return strait_split_new(&l->split, l->labels, l->n_labels, l->n_train, l->n_workers, t->alpha,
                             least, l->seed, err);

@@ -109,9 +109,9 @@ static int read_split(struct strait_training *t, struct strait_object *o, struct
     if (json_is_string(split)) {
         if (strcmp(json_string_value(split), "even") == 0)
             return 0;
-        return strait_error_set(
-            err, STRAIT_ERR_INPUT, strait_object_where(o, "split", where, sizeof(where)),
-            "expected \"even\" or {\"dirichlet\": alpha}, found \"%s\"", json_string_value(split));
+        return strait_refuse(err, strait_object_where(o, "split", where, sizeof(where)),
+                             "expected \"even\" or {\"dirichlet\": alpha}, found \"%s\"",
+                             json_string_value(split));
     }
     struct strait_object child;
     if (strait_object_enter(&child, o, "split", false, err) ||

@@ -53,7 +53,7 @@ static int predict(char **text, const struct strait_sweep *sweep,
         return -1;
     *text = json_dumps(rows, JSON_COMPACT);
     json_decref(rows);
-    return *text ? 0 : strait_error_set(err, STRAIT_ERR_NOMEM, "strait_predict", "memory ran out");
+    return *text ? 0 : strait_error_memory(err, "strait_predict");
 }
 
 int strait_predict(char **rows, const char *experiment, const char *backend, const char *profile,

@@ -33,12 +33,12 @@ int strait_tensor_codec_new(struct strait_tensor_codec **out, const char *spec, 
 {
     *out = NULL;
     if (n_rows > 0 && n_elems % n_rows != 0)
-        return strait_error_set(err, STRAIT_ERR_INPUT, spec,
-                                "expected a number of rows that divides %zu elements, found %zu",
-                                n_elems, n_rows);
+        return strait_refuse(err, spec,
+                             "expected a number of rows that divides %zu elements, found %zu",
+                             n_elems, n_rows);
     struct strait_tensor_codec *c = calloc(1, sizeof(*c));
     if (!c)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, spec, "memory ran out");
+        return strait_error_memory(err, spec);
     c->n_elems = n_elems;
     c->n_rows = n_rows;
     if (read_spec(&c->spec, spec, err) != 0 ||

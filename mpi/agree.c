@@ -12,7 +12,7 @@ static const double AGREE_S = 120;
 
 static int out_of_memory(struct strait_error *err)
 {
-    return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+    return strait_error_memory(err, NULL);
 }
 
 static int tell_json(struct strait_mpi_world *w, int dst, json_t *taken, struct strait_error *err)
@@ -80,21 +80,20 @@ static void compare(struct strait_error *verdict, int i, const json_t *hello, co
         strait_error_set(verdict, own.code, NULL, "rank %d on %s: %s%s%s", i, host, own.where,
                          *own.where ? ": " : "", own.text);
     else if (strcmp(text_of(hello, "program"), text_of(mine, "program")) != 0)
-        strait_error_set(verdict, STRAIT_ERR_INPUT, NULL,
-                         "expected the same program on all machines, found %s (%.8s) as rank 0 on "
-                         "%s and %s (%.8s) as rank %d on %s",
-                         text_of(mine, "version"), text_of(mine, "program"), text_of(mine, "host"),
-                         text_of(hello, "version"), text_of(hello, "program"), i, host);
+        strait_refuse(verdict, NULL,
+                      "expected the same program on all machines, found %s (%.8s) as rank 0 on %s "
+                      "and %s (%.8s) as rank %d on %s",
+                      text_of(mine, "version"), text_of(mine, "program"), text_of(mine, "host"),
+                      text_of(hello, "version"), text_of(hello, "program"), i, host);
     else if (strcmp(text_of(hello, "experiment"), text_of(mine, "experiment")) != 0)
-        strait_error_set(verdict, STRAIT_ERR_INPUT, NULL,
-                         "expected the same experiment on all machines, found %s as rank 0 and "
-                         "another, %s, as rank %d on %s",
-                         text_of(mine, "file"), text_of(hello, "file"), i, host);
+        strait_refuse(verdict, NULL,
+                      "expected the same experiment on all machines, found %s as rank 0 and "
+                      "another, %s, as rank %d on %s",
+                      text_of(mine, "file"), text_of(hello, "file"), i, host);
     else if (strcmp(text_of(hello, "profile"), text_of(mine, "profile")) != 0)
-        strait_error_set(verdict, STRAIT_ERR_INPUT, NULL,
-                         "expected the same profile on all machines, found another as rank %d on "
-                         "%s",
-                         i, host);
+        strait_refuse(verdict, NULL,
+                      "expected the same profile on all machines, found another as rank %d on %s",
+                      i, host);
 }
 
 static void count_host(json_t *hosts, const json_t *hello)

@@ -163,7 +163,7 @@ static int report(struct strait_mpi_session *s, const struct figures *all, struc
                  latest, 1e3 * sum.slip_sum_s);
         failed = json_array_append_new(s->run->facts->flags, json_string(text));
     }
-    return failed ? strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out") : 0;
+    return failed ? strait_error_memory(err, NULL) : 0;
 }
 
 int strait_mpi_gather(struct strait_mpi_session *s, struct strait_error *err)
@@ -173,7 +173,7 @@ int strait_mpi_gather(struct strait_mpi_session *s, struct strait_error *err)
     const int n = s->run->n_ranks;
     struct figures *all = calloc((size_t)n, sizeof(*all));
     if (!all)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+        return strait_error_memory(err, NULL);
     int failed = 0;
     all[0] = figures_of(s);
     if (s->run->logs[0].no_memory)

@@ -13,7 +13,7 @@ int strait_mpi_link_new(struct strait_mpi_link **out, struct strait_mpi_world *w
     struct strait_mpi_link *l = calloc(1, sizeof(*l));
     *out = l;
     if (!l)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+        return strait_error_memory(err, NULL);
     l->world = world;
     l->rank = rank;
     l->note = note;

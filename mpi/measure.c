@@ -80,7 +80,7 @@ static int time_order(struct bench *b, double *took_s, int first, int last, stru
     const int n = last - first + 1;
     struct strait_mpi_request *sends = calloc((size_t)n, sizeof(*sends));
     if (!sends)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+        return strait_error_memory(err, NULL);
     for (int i = first; i <= last && !failed; i++)
         failed = give(b, i, TAG_ORDER, &o, sizeof(o), err);
     for (uint64_t k = 0; k < o.n_messages && !failed; k++) {

@@ -28,13 +28,12 @@ static int check(const struct strait_run *run, struct strait_error *err)
         return strait_error_set(err, STRAIT_ERR_HOST, NULL,
                                 "expected the processes of mpirun or srun: strait rank");
     if (w->n != run->n_ranks)
-        return strait_error_set(err, STRAIT_ERR_INPUT, NULL,
-                                "expected %d processes, one for each rank (mpirun -n %d), found %d",
-                                run->n_ranks, run->n_ranks, w->n);
+        return strait_refuse(err, NULL,
+                             "expected %d processes, one for each rank (mpirun -n %d), found %d",
+                             run->n_ranks, run->n_ranks, w->n);
     if (run->control)
-        return strait_error_set(err, STRAIT_ERR_INPUT, NULL,
-                                "expected no negative control on real machines, found \"%s\"",
-                                run->control);
+        return strait_refuse(
+            err, NULL, "expected no negative control on real machines, found \"%s\"", run->control);
     return 0;
 }
 
@@ -265,7 +264,7 @@ static int run_mpi(struct strait_run *run, struct strait_error *err)
         return -1;
     struct strait_mpi_session *s = calloc(1, sizeof(*s));
     if (!s)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+        return strait_error_memory(err, NULL);
     s->world = run->world;
     s->run = run;
     s->rank = (struct strait_proc_rank){.run = run,
@@ -283,7 +282,7 @@ static int run_mpi(struct strait_run *run, struct strait_error *err)
     if (!s->peers || strait_mpi_link_new(&s->link, s->world, &s->rank, note, s, &why) != 0) {
         free(s->peers);
         free(s);
-        return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+        return strait_error_memory(err, NULL);
     }
     if (live(s, &why) != 0 || finish(s, &why) != 0) {
         give_up(s, &why); /* lanes may use s for ever */

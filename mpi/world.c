@@ -100,7 +100,7 @@ int strait_mpi_world_open(struct strait_mpi_world **out, struct strait_error *er
         started = getenv(launched[i]) != NULL;
     struct strait_mpi_world *w = calloc(1, sizeof(*w));
     if (!w)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+        return strait_error_memory(err, NULL);
     w->calls = load(&w->module, err);
     if (w->calls && !started)
         strait_error_set(err, STRAIT_ERR_HOST, NULL,
@@ -186,7 +186,7 @@ int strait_mpi_listen(struct strait_mpi_world *w, int src, void **data, size_t *
     }
     *data = malloc(*n_bytes + 1);
     if (!*data)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+        return strait_error_memory(err, NULL);
     ((char *)*data)[*n_bytes] = '\0';
     w->talked_s = strait_clock_s();
     return w->calls->take(w->mpi, *data, *n_bytes, src, STRAIT_MPI_TAG_TALK) == 0

@@ -96,8 +96,7 @@ static json_t *why_json(const struct strait_answers *a, const struct strait_aske
                         const json_t *rows, struct strait_error *err)
 {
     if (q->sweep->n_axes > 0) {
-        strait_error_set(err, STRAIT_ERR_INPUT, "body#/why",
-                         "expected an experiment without \"vary\"");
+        strait_refuse(err, "body#/why", "expected an experiment without \"vary\"");
         return NULL;
     }
     json_t *why = strait_why(&a->setup, json_array_get(rows, 0), q->sweep->base, FACTOR, 1, err);

@@ -28,23 +28,23 @@ static int check_size(const struct strait_asked *q, struct strait_error *err)
 {
     struct strait_experiment *e;
     if (q->sweep->n_points != 1)
-        return strait_error_set(err, STRAIT_ERR_INPUT, "experiment#/vary",
-                                "expected one point to emulate, found %zu", q->sweep->n_points);
+        return strait_refuse(err, "experiment#/vary", "expected one point to emulate, found %zu",
+                             q->sweep->n_points);
     if (strait_experiment_read(&e, "experiment", q->sweep->base, err) != 0)
         return -1;
     const double model_bytes = 4.0 * (double)e->model->n_elems;
     const int n_clients = e->n_clients;
     strait_experiment_free(e);
     if (n_clients > MAX_CHECK_CLIENTS)
-        return strait_error_set(err, STRAIT_ERR_INPUT, "experiment#/clients",
-                                "expected at most %d clients to emulate here, found %d",
-                                MAX_CHECK_CLIENTS, n_clients);
+        return strait_refuse(err, "experiment#/clients",
+                             "expected at most %d clients to emulate here, found %d",
+                             MAX_CHECK_CLIENTS, n_clients);
     return model_bytes <= MAX_MODEL_BYTES
                ? 0
-               : strait_error_set(err, STRAIT_ERR_INPUT, "experiment#/model",
-                                  "expected a model of at most %.0f MB to emulate here, found "
-                                  "%.0f MB; cnn, resnet and gpt are smaller",
-                                  MAX_MODEL_BYTES / 1e6, model_bytes / 1e6);
+               : strait_refuse(err, "experiment#/model",
+                               "expected a model of at most %.0f MB to emulate here, found %.0f "
+                               "MB; cnn, resnet and gpt are smaller",
+                               MAX_MODEL_BYTES / 1e6, model_bytes / 1e6);
 }
 
 static json_t *emulate(const char *folder, const struct strait_asked *q, struct strait_error *err)

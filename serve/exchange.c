@@ -69,7 +69,7 @@ static enum MHD_Result respond_file(const struct strait_mhd *mhd, struct strait_
     if (bytes)
         return respond(mhd, x->connection, 200, x->request.type, bytes, len_bytes,
                        MHD_RESPMEM_MUST_FREE);
-    strait_error_set(&err, STRAIT_ERR_INPUT, "request", "expected a file of the page, found none");
+    strait_refuse(&err, "request", "expected a file of the page, found none");
     return respond_error(mhd, x->connection, 404, &err);
 }
 
@@ -133,15 +133,14 @@ static enum MHD_Result ask(const struct strait_exchange_context *c, struct strai
 {
     struct strait_error err = {0};
     if (x->is_too_large || !x->body) {
-        strait_error_set(&err, STRAIT_ERR_INPUT, "request", "expected a body of 1 to %d B",
-                         STRAIT_HTTP_MAX_BYTES);
+        strait_refuse(&err, "request", "expected a body of 1 to %d B", STRAIT_HTTP_MAX_BYTES);
         return respond_error(c->mhd, x->connection, x->body ? 413 : 400, &err);
     }
     char *body = x->body;
     x->body = NULL;
     if (strait_jobs_add(c->jobs, x->request.kind, body, x->len_bytes, x) != 0) {
-        strait_error_set(&err, STRAIT_ERR_INPUT, "request",
-                         "expected fewer questions at a time, found %d waiting", STRAIT_MAX_JOBS);
+        strait_refuse(&err, "request", "expected fewer questions at a time, found %d waiting",
+                      STRAIT_MAX_JOBS);
         return respond_error(c->mhd, x->connection, 503, &err);
     }
     c->mhd->suspend_connection(x->connection);

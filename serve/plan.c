@@ -17,9 +17,8 @@ static int check_size(const json_t *plan, struct strait_error *err)
                      : STRAIT_ASKED_MAX_CANDIDATES + 1;
     return n <= STRAIT_ASKED_MAX_CANDIDATES
                ? 0
-               : strait_error_set(err, STRAIT_ERR_INPUT, "plan#/vary",
-                                  "expected at most %d candidates on this page",
-                                  STRAIT_ASKED_MAX_CANDIDATES);
+               : strait_refuse(err, "plan#/vary", "expected at most %d candidates on this page",
+                               STRAIT_ASKED_MAX_CANDIDATES);
 }
 
 /* A results folder may be named without a slash. */
@@ -29,8 +28,8 @@ static int refuse_folders(const json_t *plan, struct strait_error *err)
     json_t *entry;
     json_array_foreach (json_object_get(plan, "accuracy"), i, entry)
         if (json_object_get(entry, "results"))
-            return strait_error_set(err, STRAIT_ERR_INPUT, "plan#/accuracy",
-                                    "expected accuracies, found the name of a folder");
+            return strait_refuse(err, "plan#/accuracy",
+                                 "expected accuracies, found the name of a folder");
     return 0;
 }
 
@@ -71,7 +70,7 @@ json_t *strait_asked_plan(const struct strait_answers *a, const char *body, size
         if (strait_object_bool_or(&o, &any_accuracy, "any_accuracy", false, err) == 0 &&
             strait_object_close(&o, err) == 0) {
             if (!json_is_object(plan))
-                strait_error_set(err, STRAIT_ERR_INPUT, "body#/plan", "expected an object");
+                strait_refuse(err, "body#/plan", "expected an object");
             else if (strait_asked_refuse_paths(plan, "plan#", err) == 0 &&
                      refuse_folders(plan, err) == 0 && check_size(plan, err) == 0)
                 found = answer(a, plan, any_accuracy, err);

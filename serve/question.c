@@ -33,11 +33,10 @@ int strait_asked_refuse_paths(const json_t *at, const char *pointer, struct stra
     json_t *value;
     size_t i;
     if (json_is_string(at) && is_path(json_string_value(at)))
-        return strait_error_set(err, STRAIT_ERR_INPUT, pointer,
-                                "expected a name that ships, found the path \"%.200s\"",
-                                json_string_value(at));
+        return strait_refuse(err, pointer, "expected a name that ships, found the path \"%.200s\"",
+                             json_string_value(at));
     if (strlen(pointer) > STRAIT_JSON_POINTER_MAX - 80)
-        return strait_error_set(err, STRAIT_ERR_INPUT, "experiment", "expected less nesting");
+        return strait_refuse(err, "experiment", "expected less nesting");
     json_object_foreach ((json_t *)at, key, value) {
         snprintf(deeper, sizeof(deeper), "%s/%.64s", pointer, key);
         if (strcmp(key, "title") != 0 && strcmp(key, "schema") != 0 &&
@@ -92,9 +91,8 @@ static int put_slowness(struct strait_asked_table *t, json_t *experiment, const 
     json_t *device = json_object_get(experiment, "device"), *factor;
     size_t i;
     if (!json_is_array(factors) || json_array_size(factors) > STRAIT_ASKED_MAX_FACTORS)
-        return strait_error_set(err, STRAIT_ERR_INPUT, "body#/slowness",
-                                "expected an array of at most %d factors",
-                                STRAIT_ASKED_MAX_FACTORS);
+        return strait_refuse(err, "body#/slowness", "expected an array of at most %d factors",
+                             STRAIT_ASKED_MAX_FACTORS);
     json_array_foreach (factors, i, factor)
         strait_text_add(text, sizeof(text), "%.6g\n", json_number_value(factor));
     if (!json_is_object(device))
@@ -112,9 +110,9 @@ static int check_axes(const json_t *experiment, struct strait_error *err)
     json_t *values, *value;
     const json_t *clients = json_object_get(experiment, "clients");
     if (json_integer_value(clients) > STRAIT_ASKED_MAX_CLIENTS)
-        return strait_error_set(err, STRAIT_ERR_INPUT, "experiment#/clients",
-                                "expected at most %d on this page, found %lld",
-                                STRAIT_ASKED_MAX_CLIENTS, (long long)json_integer_value(clients));
+        return strait_refuse(err, "experiment#/clients",
+                             "expected at most %d on this page, found %lld",
+                             STRAIT_ASKED_MAX_CLIENTS, (long long)json_integer_value(clients));
     json_object_foreach ((json_t *)vary, pointer, values) {
         if (json_array_size(values) > STRAIT_ASKED_MAX_POINTS)
             n_points = STRAIT_ASKED_MAX_POINTS + 1;
@@ -123,15 +121,15 @@ static int check_axes(const json_t *experiment, struct strait_error *err)
         json_array_foreach (values, i, value)
             if (json_integer_value(value) > STRAIT_ASKED_MAX_CLIENTS &&
                 strcmp(pointer, "/clients") == 0)
-                return strait_error_set(err, STRAIT_ERR_INPUT, "experiment#/vary/~1clients",
-                                        "expected at most %d on this page, found %lld",
-                                        STRAIT_ASKED_MAX_CLIENTS,
-                                        (long long)json_integer_value(value));
+                return strait_refuse(err, "experiment#/vary/~1clients",
+                                     "expected at most %d on this page, found %lld",
+                                     STRAIT_ASKED_MAX_CLIENTS,
+                                     (long long)json_integer_value(value));
     }
     return n_points <= STRAIT_ASKED_MAX_POINTS
                ? 0
-               : strait_error_set(err, STRAIT_ERR_INPUT, "experiment#/vary",
-                                  "expected at most %d points", STRAIT_ASKED_MAX_POINTS);
+               : strait_refuse(err, "experiment#/vary", "expected at most %d points",
+                               STRAIT_ASKED_MAX_POINTS);
 }
 
 static int read_all(struct strait_asked *q, const json_t *json, struct strait_error *err)
@@ -149,7 +147,7 @@ static int read_all(struct strait_asked *q, const json_t *json, struct strait_er
         strait_object_close(&o, err) != 0)
         return -1;
     if (!json_is_object(given))
-        return strait_error_set(err, STRAIT_ERR_INPUT, "body#/experiment", "expected an object");
+        return strait_refuse(err, "body#/experiment", "expected an object");
     if (strait_asked_refuse_paths(given, "experiment#", err) != 0 || check_axes(given, err) != 0)
         return -1;
     json_t *experiment = json_deep_copy(given);
@@ -165,8 +163,8 @@ json_t *strait_asked_json(const char *body, size_t len_bytes, struct strait_erro
     json_error_t why;
     json_t *json = json_loadb(body, len_bytes, JSON_REJECT_DUPLICATES, &why);
     if (!json)
-        strait_error_set(err, STRAIT_ERR_INPUT, "body", "expected JSON, found at %d:%d: %s",
-                         why.line, why.column, why.text);
+        strait_refuse(err, "body", "expected JSON, found at %d:%d: %s", why.line, why.column,
+                      why.text);
     return json;
 }
 

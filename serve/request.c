@@ -70,8 +70,7 @@ static int find_file(struct strait_http_request *r)
 static unsigned refuse(struct strait_error *err, unsigned status, const char *text,
                        const char *found)
 {
-    strait_error_set(err, STRAIT_ERR_INPUT, "request", "expected %s, found \"%.200s\"", text,
-                     found ? found : "");
+    strait_refuse(err, "request", "expected %s, found \"%.200s\"", text, found ? found : "");
     return status;
 }
 

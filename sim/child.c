@@ -87,7 +87,7 @@ void strait_child_fail(struct strait_child *child, const struct strait_error *er
 void strait_child_no_memory(struct strait_child *child)
 {
     struct strait_error err = {0};
-    strait_error_set(&err, STRAIT_ERR_NOMEM, "simulation", "memory ran out");
+    strait_error_memory(&err, "simulation");
     strait_child_fail(child, &err);
 }
 

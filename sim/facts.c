@@ -12,13 +12,11 @@ static int check_link(const struct strait_link *l, const char *way, const char *
                       struct strait_error *err)
 {
     if (!(l->rate_bits_per_s > 0) || isinf(l->rate_bits_per_s))
-        return strait_error_set(err, STRAIT_ERR_INPUT, NULL,
-                                "expected a finite rate above 0 %s %s %d, found %g bits/s", way,
-                                what, index, l->rate_bits_per_s);
+        return strait_refuse(err, NULL, "expected a finite rate above 0 %s %s %d, found %g bits/s",
+                             way, what, index, l->rate_bits_per_s);
     if (!(l->delay_s >= 0) || isinf(l->delay_s))
-        return strait_error_set(err, STRAIT_ERR_INPUT, NULL,
-                                "expected a delay of at least 0 %s %s %d, found %g s", way, what,
-                                index, l->delay_s);
+        return strait_refuse(err, NULL, "expected a delay of at least 0 %s %s %d, found %g s", way,
+                             what, index, l->delay_s);
     return 0;
 }
 
@@ -26,9 +24,8 @@ static int check_network(const struct strait_run *run, struct strait_error *err)
 {
     const struct strait_network *n = run->network;
     if (!n || n->n_ranks != run->n_ranks)
-        return strait_error_set(err, STRAIT_ERR_INPUT, NULL,
-                                "expected a network of %d ranks, found one of %d", run->n_ranks,
-                                n ? n->n_ranks : 0);
+        return strait_refuse(err, NULL, "expected a network of %d ranks, found one of %d",
+                             run->n_ranks, n ? n->n_ranks : 0);
     const int n_ports = 2 * (n->n_ranks + n->n_sites);
     for (int i = 0; i < n_ports; i++)
         if (check_link(strait_network_link(n, i), i % 2 == 0 ? "from" : "to",
@@ -37,11 +34,9 @@ static int check_network(const struct strait_run *run, struct strait_error *err)
             return -1;
     if (!(n->tcp.initial_window_bytes >= 1) || !(n->tcp.window_bytes >= 1) ||
         !(n->tcp.segment_bytes >= 1))
-        return strait_error_set(err, STRAIT_ERR_INPUT, NULL,
-                                "expected TCP windows and segments of at least 1 B, found %g, %g "
-                                "and %g",
-                                n->tcp.initial_window_bytes, n->tcp.window_bytes,
-                                n->tcp.segment_bytes);
+        return strait_refuse(
+            err, NULL, "expected TCP windows and segments of at least 1 B, found %g, %g and %g",
+            n->tcp.initial_window_bytes, n->tcp.window_bytes, n->tcp.segment_bytes);
     return 0;
 }
 
@@ -49,18 +44,17 @@ int strait_sim_check(const struct strait_run *run, const char *backend, int max_
                      struct strait_error *err)
 {
     if (run->n_ranks < 1 || run->n_ranks > max_ranks)
-        return strait_error_set(err, STRAIT_ERR_INPUT, backend, "expected 1 to %d ranks, found %d",
-                                max_ranks, run->n_ranks);
+        return strait_refuse(err, backend, "expected 1 to %d ranks, found %d", max_ranks,
+                             run->n_ranks);
     if (run->measured_cost)
-        return strait_error_set(err, STRAIT_ERR_INPUT, backend,
-                                "cannot measure what a job costs: expected costs from a profile or "
-                                "a trace");
+        return strait_refuse(
+            err, backend,
+            "cannot measure what a job costs: expected costs from a profile or a trace");
     if (run->control && strcmp(run->control, "no-ramp") != 0 &&
         strcmp(run->control, "no-codec-cost") != 0) /* the latter is in the jobs' costs */
-        return strait_error_set(err, STRAIT_ERR_INPUT, backend,
-                                "expected the control \"no-ramp\" or \"no-codec-cost\", found "
-                                "\"%s\"",
-                                run->control);
+        return strait_refuse(err, backend,
+                             "expected the control \"no-ramp\" or \"no-codec-cost\", found \"%s\"",
+                             run->control);
     if (check_network(run, err) != 0)
         return -1;
     const double free_bytes = strait_host_memory_bytes("MemAvailable");
@@ -76,7 +70,7 @@ int strait_sim_constant(struct strait_run *run, const char *name, json_t *value,
 {
     json_t *entry = json_pack("{s:o, s:s}", "value", value, "source", source);
     if (!entry || json_object_set_new(run->facts->constants, name, entry) != 0)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+        return strait_error_memory(err, NULL);
     return 0;
 }
 

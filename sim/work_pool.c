@@ -62,7 +62,7 @@ struct strait_work_pool *strait_work_pool_new(int n_threads, struct strait_error
 {
     struct strait_work_pool *pool = calloc(1, sizeof(*pool));
     if (!pool) {
-        strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+        strait_error_memory(err, NULL);
         return NULL;
     }
     pool->end = &pool->first;
@@ -84,7 +84,7 @@ struct strait_work *strait_work_pool_start(struct strait_work_pool *pool, void (
 {
     struct strait_work *w = calloc(1, sizeof(*w));
     if (!w) {
-        strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+        strait_error_memory(err, NULL);
         return NULL;
     }
     *w = (struct strait_work){.pool = pool, .fn = fn, .arg = arg};

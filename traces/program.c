@@ -113,9 +113,9 @@ int strait_program_group_of(struct strait_program *g, const char *name, const in
             return i;
     }
     if (g->n_groups == STRAIT_PROGRAM_MAX_GROUPS)
-        return strait_error_set(err, STRAIT_ERR_INPUT, where,
-                                "expected at most %d process groups, found one more, \"%.40s\"",
-                                STRAIT_PROGRAM_MAX_GROUPS - 1, name);
+        return strait_refuse(err, where,
+                             "expected at most %d process groups, found one more, \"%.40s\"",
+                             STRAIT_PROGRAM_MAX_GROUPS - 1, name);
     struct strait_program_group *made = &g->groups[g->n_groups];
     if (!(made->ranks = malloc((size_t)n * sizeof(*ranks))))
         return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out for a graph");

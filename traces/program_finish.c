@@ -62,19 +62,19 @@ static int match_stream(struct strait_program *g, const struct end *ends, size_t
     while (n_sends < n && !ends[n_sends].is_recv)
         n_sends++;
     if (2 * n_sends != n)
-        return strait_error_set(err, STRAIT_ERR_INPUT, where,
-                                "expected as many receives as sends from rank %d to rank %d with "
-                                "tag %d, found %zu sends and %zu receives",
-                                ends->src, ends->dst, ends->tag, n_sends, n - n_sends);
+        return strait_refuse(err, where,
+                             "expected as many receives as sends from rank %d to rank %d with tag "
+                             "%d, found %zu sends and %zu receives",
+                             ends->src, ends->dst, ends->tag, n_sends, n - n_sends);
     for (size_t i = 0; i < n_sends; i++) {
         struct strait_program_node *send = &g->ranks[ends->src].nodes[ends[i].at],
                                    *recv = &g->ranks[ends->dst].nodes[ends[n_sends + i].at];
         if (send->bytes > recv->bytes && recv->bytes > 0)
-            return strait_error_set(err, STRAIT_ERR_INPUT, where,
-                                    "expected rank %d to receive the %llu bytes that rank %d sends "
-                                    "with tag %d, found room for %llu",
-                                    ends->dst, (unsigned long long)send->bytes, ends->src,
-                                    ends->tag, (unsigned long long)recv->bytes);
+            return strait_refuse(err, where,
+                                 "expected rank %d to receive the %llu bytes that rank %d sends "
+                                 "with tag %d, found room for %llu",
+                                 ends->dst, (unsigned long long)send->bytes, ends->src, ends->tag,
+                                 (unsigned long long)recv->bytes);
         recv->bytes = send->bytes;
         send->mate = ends[n_sends + i].at;
     }
@@ -89,7 +89,7 @@ static int match_messages(struct strait_program *g, const char *where, struct st
     struct end *ends = ends_of(g, &n);
     int status = 0;
     if (!ends)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, where, "memory ran out");
+        return strait_error_memory(err, where);
     qsort(ends, n, sizeof(*ends), compare_ends);
     for (size_t i = 0, k; i < n && status == 0; i = k) {
         for (k = i + 1; k < n && same_stream(&ends[i], &ends[k]);)
@@ -111,7 +111,7 @@ static int sort_edges(struct strait_program_rank *r, const char *where, struct s
     r->n_before = calloc(n + 1, sizeof(*r->n_before));
     if (!sorted || !r->first_edge || !r->n_before) {
         free(sorted);
-        return strait_error_set(err, STRAIT_ERR_NOMEM, where, "memory ran out");
+        return strait_error_memory(err, where);
     }
     for (size_t i = 0; i < r->n_edges; i++) {
         r->first_edge[r->edges[i].from + 2]++;
@@ -144,13 +144,13 @@ static int check_cycles(const struct strait_program_rank *r, int rank, const cha
     free(left);
     free(ready);
     if (!had_memory)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, where, "memory ran out");
+        return strait_error_memory(err, where);
     if (n_done == r->n_nodes)
         return 0;
-    return strait_error_set(err, STRAIT_ERR_INPUT, where,
-                            "expected rank %d without a circle of dependencies, found %zu of its "
-                            "%zu nodes that wait for each other",
-                            rank, r->n_nodes - n_done, r->n_nodes);
+    return strait_refuse(err, where,
+                         "expected rank %d without a circle of dependencies, found %zu of its %zu "
+                         "nodes that wait for each other",
+                         rank, r->n_nodes - n_done, r->n_nodes);
 }
 
 /* --- collectives -------------------------------------------------------------------------- */
@@ -189,8 +189,8 @@ static int check_group(struct strait_program *g, int group, const char *where,
             a = next_collective(first, &at_a, group);
             b = next_collective(&g->ranks[rank], &at_b, group);
             if (!agrees(a, b))
-                return strait_error_set(
-                    err, STRAIT_ERR_INPUT, where,
+                return strait_refuse(
+                    err, where,
                     "expected the same collectives on all ranks of a group, found call %zu %s of "
                     "%llu bytes on rank %d and %s of %llu on rank %d",
                     n, name_of(a), (unsigned long long)(a ? a->bytes : 0),
@@ -240,7 +240,7 @@ int strait_program_finish(struct strait_program *g, const char *where, struct st
 {
     const size_t n = (size_t)g->n_ranks;
     if (!(g->sends = calloc(n * n / 8 + 1, 1)))
-        return strait_error_set(err, STRAIT_ERR_NOMEM, where, "memory ran out");
+        return strait_error_memory(err, where);
     if (match_messages(g, where, err) != 0)
         return -1;
     for (int r = 0; r < g->n_ranks; r++)

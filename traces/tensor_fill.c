@@ -222,10 +222,10 @@ static int fill_pool(struct strait_tensor_fill_plan *p, const struct search *s,
     if (!search_all(pool, s, &want))
         return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "out of memory for a fill plan");
     if (pool->n_sources == 0)
-        return strait_error_set(err, STRAIT_ERR_INPUT, s->t->folder,
-                                "expected %s to fill %s with %s of kind %s, found none",
-                                sent ? "recordings that are not sent" : "recordings", p->model,
-                                class_name(class), p->kind);
+        return strait_refuse(err, s->t->folder,
+                             "expected %s to fill %s with %s of kind %s, found none",
+                             sent ? "recordings that are not sent" : "recordings", p->model,
+                             class_name(class), p->kind);
     scale_to_first(pool);
     return 0;
 }
@@ -302,8 +302,8 @@ int strait_tensor_fill_plan_new(struct strait_tensor_fill_plan **out, const stru
 {
     struct strait_tensor_fill_plan *sent = NULL;
     if (strcmp(kind, "param") != 0 && strcmp(kind, "grad") != 0 && strcmp(kind, "update") != 0)
-        return strait_error_set(err, STRAIT_ERR_INPUT, NULL,
-                                "expected the kind param, grad or update, found \"%.40s\"", kind);
+        return strait_refuse(err, NULL, "expected the kind param, grad or update, found \"%.40s\"",
+                             kind);
     if (plan(&sent, m, t, kind, NULL, err) != 0)
         return -1;
     if (set == STRAIT_FILL_SENT) {

@@ -21,8 +21,8 @@ static int fail_key(const struct strait_object *o, const char *key, struct strai
                     const char *expected, const char *found)
 {
     char where[256];
-    return strait_error_set(err, STRAIT_ERR_INPUT, strait_object_where(o, key, where, sizeof where),
-                            "expected %s, found \"%.80s\"", expected, found);
+    return strait_refuse(err, strait_object_where(o, key, where, sizeof where),
+                         "expected %s, found \"%.80s\"", expected, found);
 }
 
 static int read_text(struct strait_object *o, char *out, size_t cap, const char *key,
@@ -45,19 +45,17 @@ static int read_shape(struct strait_object *o, struct strait_recording *r, struc
     char where[256];
     strait_object_where(o, "shape", where, sizeof where);
     if (!json_is_array(shape) || n == 0 || n > STRAIT_MAX_DIMS)
-        return strait_error_set(err, STRAIT_ERR_INPUT, where,
-                                "expected an array of 1 to %d dimensions", STRAIT_MAX_DIMS);
+        return strait_refuse(err, where, "expected an array of 1 to %d dimensions",
+                             STRAIT_MAX_DIMS);
     for (size_t i = 0; i < n; i++) {
         const json_t *dim = json_array_get(shape, i);
         if (!json_is_integer(dim) || json_integer_value(dim) < 1)
-            return strait_error_set(err, STRAIT_ERR_INPUT, where,
-                                    "expected whole dimensions of at least 1");
+            return strait_refuse(err, where, "expected whole dimensions of at least 1");
         r->shape[i] = (size_t)json_integer_value(dim);
     }
     r->n_dims = (unsigned)n;
     if (!strait_shape_elems(&r->n_elems, r->shape, n))
-        return strait_error_set(err, STRAIT_ERR_INPUT, where,
-                                "expected a shape that fits an address");
+        return strait_refuse(err, where, "expected a shape that fits an address");
     return 0;
 }
 
@@ -125,9 +123,8 @@ static int map_file(struct strait_recording *r, const char *folder, struct strai
     snprintf(path, sizeof path, "%s/%s", folder, r->file);
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* FIFOs too */
     if (fd < 0 && (errno == ENOENT || errno == EACCES))
-        return strait_error_set(err, STRAIT_ERR_INPUT, path,
-                                "expected the tensor that the manifest names, found: %s",
-                                strerror(errno));
+        return strait_refuse(err, path, "expected the tensor that the manifest names, found: %s",
+                             strerror(errno));
     if (fd < 0)
         return strait_error_system(err, path, "cannot open");
     const size_t len = r->n_elems * sizeof(float);
@@ -135,11 +132,10 @@ static int map_file(struct strait_recording *r, const char *folder, struct strai
     if (fstat(fd, &st) != 0)
         strait_error_system(err, path, "cannot read");
     else if (!S_ISREG(st.st_mode))
-        strait_error_set(err, STRAIT_ERR_INPUT, path, "expected a file, found something else");
+        strait_refuse(err, path, "expected a file, found something else");
     else if ((size_t)st.st_size != len)
-        strait_error_set(err, STRAIT_ERR_INPUT, path,
-                         "expected %zu bytes for %zu float32, found %lld", len, r->n_elems,
-                         (long long)st.st_size);
+        strait_refuse(err, path, "expected %zu bytes for %zu float32, found %lld", len, r->n_elems,
+                      (long long)st.st_size);
     else {
         const void *values = mmap(NULL, len, PROT_READ, MAP_PRIVATE, fd, 0);
         if (values == MAP_FAILED)
@@ -163,10 +159,9 @@ static int check_unique(const struct strait_tensors *t, size_t i, const struct s
         const struct strait_recording *q = &t->recordings[j];
         if (q->step == r->step && strcmp(q->layer, r->layer) == 0 &&
             strcmp(q->kind, r->kind) == 0 && strcmp(q->model, r->model) == 0)
-            return strait_error_set(err, STRAIT_ERR_INPUT,
-                                    strait_object_where(o, "layer", where, sizeof where),
-                                    "expected each tensor once, found %s %s %s step %ld again",
-                                    r->model, r->layer, r->kind, r->step);
+            return strait_refuse(err, strait_object_where(o, "layer", where, sizeof where),
+                                 "expected each tensor once, found %s %s %s step %ld again",
+                                 r->model, r->layer, r->kind, r->step);
     }
     return 0;
 }
@@ -186,8 +181,7 @@ static int read_manifest(struct strait_tensors *t, const char *manifest, const j
     char where[256], pointer[64];
     strait_object_where(&root, "tensors", where, sizeof where);
     if (!json_is_array(list) || n == 0)
-        return strait_error_set(err, STRAIT_ERR_INPUT, where,
-                                "expected an array of at least one tensor");
+        return strait_refuse(err, where, "expected an array of at least one tensor");
     if (strait_object_close(&root, err) != 0)
         return -1;
     t->recordings = calloc(n, sizeof *t->recordings);

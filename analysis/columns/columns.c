@@ -35,9 +35,8 @@ static json_t *point_of(const json_t *header, const json_t *row, struct strait_e
 {
     const json_t *of = json_object_get(header, "experiment");
     if (!of) {
-        strait_error_set(err, STRAIT_ERR_INPUT, "results",
-                         "expected a header that says what row %s answers, found none",
-                         strait_text_of(row, "key"));
+        strait_refuse(err, "results", "expected a header that says what row %s answers, found none",
+                      strait_text_of(row, "key"));
         return NULL;
     }
     json_t *point = strait_sweep_resolve(strait_text_of(of, "file"), json_object_get(of, "base"),
@@ -307,8 +306,7 @@ json_t *strait_columns_where(const json_t *all_columns, const char *filter,
         json_object_foreach (values, text, value)
             strait_text_add(known, sizeof(known), "%s%s", *known ? ", " : "", text);
         snprintf(where, sizeof(where), "--where %.200s", pointer);
-        strait_error_set(err, STRAIT_ERR_INPUT, where, "expected one of %s, found \"%s\"", known,
-                         equals + 1);
+        strait_refuse(err, where, "expected one of %s, found \"%s\"", known, equals + 1);
     }
     json_decref(values);
     json_decref(parsed);

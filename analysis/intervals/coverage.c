@@ -111,11 +111,11 @@ static int find_pairs(struct pairs *out, const json_t *predicted, const json_t *
     json_decref(guesses);
     json_decref(truths);
     if (!out->all)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, "coverage", "memory ran out");
+        return strait_error_memory(err, "coverage");
     if (json_array_size(out->table) == 0)
-        return strait_error_set(err, STRAIT_ERR_INPUT, "coverage",
-                                "expected a point with a predicted and a valid measured row, found "
-                                "none");
+        return strait_refuse(
+            err, "coverage",
+            "expected a point with a predicted and a valid measured row, found none");
     return 0;
 }
 

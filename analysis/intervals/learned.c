@@ -52,7 +52,7 @@ int strait_learned_load(struct strait_learned *out, const char *path, struct str
         struct strait_learned_setting *grown =
             realloc(out->settings, (out->n + 1) * sizeof(*grown));
         if (!grown) {
-            failed = strait_error_set(err, STRAIT_ERR_NOMEM, path, "memory ran out");
+            failed = strait_error_memory(err, path);
             break;
         }
         out->settings = grown;

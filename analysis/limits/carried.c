@@ -263,5 +263,5 @@ int strait_carried_answer(struct strait_carried_question *asked, size_t n_asked,
     free(c.first);
     free(c.changes);
     free(c.spare);
-    return failed ? strait_error_set(err, STRAIT_ERR_NOMEM, "limits", "memory ran out") : 0;
+    return failed ? strait_error_memory(err, "limits") : 0;
 }

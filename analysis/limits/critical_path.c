@@ -147,7 +147,7 @@ static int carry(struct sums *s, struct strait_error *err)
     int links[STRAIT_MAX_HOPS];
     s->asked = malloc((STRAIT_MAX_HOPS * in->n_steps + 1) * sizeof(*s->asked));
     if (!s->asked)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, "limits", "memory ran out");
+        return strait_error_memory(err, "limits");
     for (size_t i = 0; i < in->n_steps; i++) {
         const struct strait_path_step *step = &in->steps[i];
         if (!is_transfer(s, step))
@@ -172,7 +172,7 @@ int strait_critical_path_of(struct strait_critical_path *out, const struct strai
     if (!all || carry(&s, err) != 0) {
         free(all);
         free(s.asked);
-        return strait_error_set(err, STRAIT_ERR_NOMEM, "limits", "memory ran out");
+        return strait_error_memory(err, "limits");
     }
     for (size_t part = 0; part < STRAIT_N_PARTS; part++) {
         s.rank_s[part] = all + part * n_ranks;

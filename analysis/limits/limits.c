@@ -130,5 +130,5 @@ int strait_limits_put(json_t *row, const struct strait_limits_inputs *in, struct
     json_object_set_new(row, keys[1], strait_utilisation_json(&use, in));
     const int failed = json_object_set_new(row, keys[2], verdict_json(&v, &use, in));
     strait_utilisation_release(&use);
-    return failed ? strait_error_set(err, STRAIT_ERR_NOMEM, "limits", "memory ran out") : 0;
+    return failed ? strait_error_memory(err, "limits") : 0;
 }

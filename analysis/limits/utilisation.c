@@ -84,7 +84,7 @@ int strait_utilisation_of(struct strait_utilisation *u, const struct strait_limi
     u->cores = calloc((size_t)u->n_ranks, sizeof(*u->cores));
     if (!u->links || !u->accelerators || !u->cores) {
         strait_utilisation_release(u);
-        return strait_error_set(err, STRAIT_ERR_NOMEM, "limits", "memory ran out");
+        return strait_error_memory(err, "limits");
     }
     for (int r = 0; r < in->n_ranks; r++) {
         struct strait_span_walk walk;

@@ -75,7 +75,7 @@ static int sample_init(struct sample *s, const struct strait_experiment *e, cons
     s->values = strait_buffer_new(s->n_turns * m->n_elems * sizeof(float));
     s->decoded = strait_buffer_new(s->n_turns * m->n_elems * sizeof(float));
     if (!s->slices || !s->back || !s->values || !s->decoded) {
-        strait_error_set(err, STRAIT_ERR_NOMEM, "calibration", "memory ran out");
+        strait_error_memory(err, "calibration");
         goto out;
     }
     if (strait_sweeper_init(&s->sweeper, err) != 0)
@@ -233,7 +233,7 @@ static int measure_memory(struct strait_profile *p, const struct sample *s,
     struct strait_memory_times t;
     float *sum = strait_buffer_new(s->n_elems * sizeof(*sum));
     if (!sum)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, "calibration", "memory ran out");
+        return strait_error_memory(err, "calibration");
     strait_time_memory(&t, sum, s->decoded, s->values, s->n_elems, s->n_turns, N_REPEATS,
                        &s->sweeper);
     p->copy_bytes_per_s = bytes / fmax(strait_typical_s(t.copy_s, t.n_repeats), 1e-9);
@@ -339,7 +339,7 @@ static int calibrate_choice(struct calibrating *of, const struct strait_experime
     if (!failed && !(have && have_lossless))
         failed = add_entries(p, &s, e, c, kind, err);
     sample_release(&s);
-    return failed ? strait_error_set(err, STRAIT_ERR_NOMEM, "calibration", "memory ran out") : 0;
+    return failed ? strait_error_memory(err, "calibration") : 0;
 }
 
 static int describe(struct strait_profile *p, struct strait_error *err)
@@ -359,7 +359,7 @@ static int describe(struct strait_profile *p, struct strait_error *err)
     p->source = strdup("this machine, one core, recordings held out from what is sent");
     return p->title && p->machine && p->date && p->version && p->source
                ? 0
-               : strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+               : strait_error_memory(err, NULL);
 }
 
 /* Partial sums, where the strategy sends them, of the codec as the experiment sets it. */
@@ -379,7 +379,7 @@ static int calibrate_sums(struct calibrating *of, const struct strait_experiment
     if (!of->measure)
         return 0;
     if (!(entry = new_entry(of->profile, kind, e->model->name)))
-        return strait_error_set(err, STRAIT_ERR_NOMEM, "calibration", "memory ran out");
+        return strait_error_memory(err, "calibration");
     if (strait_sums_measure(entry, e, strait_uplink_kind(e), err) != 0)
         return -1;
     of->profile->n_entries += entry->ratio > 0; /* 0: the codec takes none of the tensors */
@@ -442,7 +442,7 @@ int strait_calibrate_for(struct strait_profile **out, const struct strait_sweep 
     size_t n_missing;
     *out = NULL;
     if (!p)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+        return strait_error_memory(err, NULL);
     if (describe(p, err) != 0 || strait_calibrate_missing(p, &n_missing, sweep, true, err) != 0) {
         strait_profile_free(p);
         return -1;

@@ -73,7 +73,7 @@ static int init(struct piece *p, const struct strait_experiment *e,
     p->rows = calloc(m->n_rows, sizeof(*p->rows));
     p->firsts = calloc(m->n_rows, sizeof(*p->firsts));
     if (p->n_cuts < 0 || !p->sum || !p->own || !p->slices || !p->rows || !p->firsts)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, "calibration", "memory ran out");
+        return strait_error_memory(err, "calibration");
     if (strait_sweeper_init(&p->sweeper, err) != 0 ||
         strait_codec_open(spec->ops, &p->bundle.lossy.state, spec->params, err) != 0)
         return -1;
@@ -117,7 +117,7 @@ static int make_room(struct piece *p, struct strait_error *err)
     strait_buffer_free(p->room);
     p->room_bytes = bytes;
     p->room = strait_buffer_new_untouched(bytes);
-    return p->room ? 0 : strait_error_set(err, STRAIT_ERR_NOMEM, "calibration", "memory ran out");
+    return p->room ? 0 : strait_error_memory(err, "calibration");
 }
 
 /* Read how long the sum so far takes to encode and to decode. */

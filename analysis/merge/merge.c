@@ -39,16 +39,14 @@ static int check(struct strait_store *const *inputs, size_t n, struct strait_err
         const json_t *header = strait_store_header(inputs[k]);
         const char *path = strait_store_path(inputs[k]);
         if (!header)
-            return strait_error_set(err, STRAIT_ERR_INPUT, path, "expected a run, found none");
+            return strait_refuse(err, path, "expected a run, found none");
         for (size_t i = 0; i < N_ALIKE; i++)
             if (!json_equal(field(first, i), field(header, i)))
-                return strait_error_set(err, STRAIT_ERR_INPUT, path,
-                                        "expected %s as %s has, found others", alike[i].what,
-                                        strait_store_path(inputs[0]));
+                return strait_refuse(err, path, "expected %s as %s has, found others",
+                                     alike[i].what, strait_store_path(inputs[0]));
         if (!runs_alike(json_object_get(first, "runs"), json_object_get(header, "runs")))
-            return strait_error_set(err, STRAIT_ERR_INPUT, path,
-                                    "expected the same backends as %s has, found others",
-                                    strait_store_path(inputs[0]));
+            return strait_refuse(err, path, "expected the same backends as %s has, found others",
+                                 strait_store_path(inputs[0]));
     }
     return 0;
 }
@@ -113,10 +111,9 @@ static int copy(struct strait_merged *m, struct strait_store *out, const struct 
         const bool is_row = strcmp(kind, "row") == 0;
         if (before && is_row && json_is_true(json_object_get(record, "valid")) &&
             !same_row(before, record))
-            return strait_error_set(err, STRAIT_ERR_INPUT, strait_store_path(in),
-                                    "expected the same row %.8s as in another folder, found other "
-                                    "times",
-                                    key);
+            return strait_refuse(
+                err, strait_store_path(in),
+                "expected the same row %.8s as in another folder, found other times", key);
         if (before)
             continue;
         json_t *clean = json_copy(record);
@@ -135,13 +132,12 @@ int strait_merge(struct strait_merged *merged, struct strait_store *out,
 {
     *merged = (struct strait_merged){0};
     if (json_array_size(strait_store_records(out)) > 0)
-        return strait_error_set(err, STRAIT_ERR_INPUT, strait_store_path(out),
-                                "expected a new or empty folder, found results");
+        return strait_refuse(err, strait_store_path(out),
+                             "expected a new or empty folder, found results");
     if (check(inputs, n, err) != 0)
         return -1;
     json_t *header = header_of(merged, inputs, n);
-    int failed = header ? strait_store_begin(out, header, err)
-                        : strait_error_set(err, STRAIT_ERR_NOMEM, "merge", "memory ran out");
+    int failed = header ? strait_store_begin(out, header, err) : strait_error_memory(err, "merge");
     json_decref(header);
     for (size_t k = 0; k < n && !failed; k++)
         failed = copy(merged, out, inputs[k], err);

@@ -63,10 +63,11 @@ static int choose_rows(struct making *m, struct strait_error *err)
     m->count.n_invalid = residuals ? 0 : json_array_size(m->all) - json_array_size(m->columns);
     if (json_array_size(m->columns) > 0)
         return 0;
-    return strait_error_set(err, STRAIT_ERR_INPUT, "plot",
-                            residuals ? "expected points that were predicted and measured (strait "
-                                        "run --on both), found none"
-                                      : "expected valid rows, found none");
+    return strait_refuse(
+        err, "plot",
+        residuals
+            ? "expected points that were predicted and measured (strait run --on both), found none"
+            : "expected valid rows, found none");
 }
 
 /* --- axes --------------------------------------------------------------------------------- */
@@ -182,7 +183,7 @@ static int add_row(struct making *m, const json_t *row, const char *y, json_t *y
                                                     json_array_size(m->places.series) > 1);
     int status = -1;
     if (!panel || !label)
-        strait_error_set(err, STRAIT_ERR_NOMEM, "plot", "memory ran out");
+        strait_error_memory(err, "plot");
     else
         status = strait_points_add(line_of(panel, label), &m->count, row, &of, err);
     free(label);
@@ -200,11 +201,11 @@ static int add_number(struct making *m, const char *y, struct strait_error *err)
     if (n_numbers == 0) {
         const bool known = json_array_size(values) > 0;
         json_decref(values);
-        return known ? strait_error_set(err, STRAIT_ERR_INPUT, "plot",
-                                        "expected a number of the rows after --y, found the text "
-                                        "at %s",
-                                        y)
-                     : strait_column_refuse(m->columns, "y", y, err);
+        return known
+                   ? strait_refuse(err, "plot",
+                                   "expected a number of the rows after --y, found the text at %s",
+                                   y)
+                   : strait_column_refuse(m->columns, "y", y, err);
     }
     json_t *y_axis = strait_plot_axis(y, values, log_of(m->q, 'y'));
     if (residuals) {
@@ -287,10 +288,9 @@ static int finish_panels(struct making *m, struct strait_error *err)
             json_array_remove(m->panels, i);
     }
     if (json_array_size(m->panels) == 0)
-        return strait_error_set(err, STRAIT_ERR_INPUT, "plot",
-                                "expected rows with a number at %s and at what is asked for, found "
-                                "none",
-                                m->x);
+        return strait_refuse(
+            err, "plot", "expected rows with a number at %s and at what is asked for, found none",
+            m->x);
     if (n_most > MAX_LINES)
         return strait_plot_places_refuse(m->columns, &m->places, "lines in a panel", n_most,
                                          MAX_LINES, err);

@@ -71,10 +71,10 @@ int strait_figure_draw(const char *path, const json_t *figure, const char *const
     snprintf(csv, sizeof(csv), "%.4000s.csv", path);
     strait_sheet_plan(&s, figure, style, n_columns);
     if (s.panel_height_pt < LEAST_PANEL_LETTERS * s.small_pt)
-        return strait_error_set(err, STRAIT_ERR_INPUT, "plot",
-                                "expected fewer panels than %zu, which do not fit on this page; "
-                                "--where takes some of them, --style screen and paper grow",
-                                strait_sheet_n_panels(figure));
+        return strait_refuse(err, "plot",
+                             "expected fewer panels than %zu, which do not fit on this page; "
+                             "--where takes some of them, --style screen and paper grow",
+                             strait_sheet_n_panels(figure));
     if (write_csv(csv, figure, err) != 0 ||
         strait_plot_script_open(&s.script, path, &s.page, err) != 0)
         return -1;

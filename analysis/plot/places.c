@@ -378,6 +378,6 @@ int strait_plot_places_refuse(const json_t *columns, const struct strait_plot_pl
         json_decref(value);
     }
     json_decref(all);
-    return strait_error_set(err, STRAIT_ERR_INPUT, "plot", "expected at most %zu %s, found %zu; %s",
-                            limit, what, n, advice);
+    return strait_refuse(err, "plot", "expected at most %zu %s, found %zu; %s", limit, what, n,
+                         advice);
 }

@@ -442,7 +442,7 @@ int strait_plot_scaling(const char *path, const json_t *rows, const json_t *brea
     char *subtitle = subtitle_of(&p, rows);
     int status = -1;
     if (!p.styles || !subtitle) {
-        strait_error_set(err, STRAIT_ERR_NOMEM, "plot", "memory ran out");
+        strait_error_memory(err, "plot");
     } else {
         find_range(&p);
         status = draw(&p, path, title ? title : own_title, subtitle, err);

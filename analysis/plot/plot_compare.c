@@ -196,8 +196,7 @@ int strait_plot_comparison(const char *path, const json_t *comparison, double to
     const json_t *pairs = json_object_get(comparison, "pairs");
     struct strait_plot_script script;
     if (json_array_size(pairs) == 0)
-        return strait_error_set(err, STRAIT_ERR_INPUT, "plot",
-                                "expected a predicted and a measured row, found none");
+        return strait_refuse(err, "plot", "expected a predicted and a measured row, found none");
     struct strait_names *names;
     char *set = strait_plot_set(json_object_get(comparison, "set"));
     if (strait_names_new(&names, pairs, err) != 0 ||

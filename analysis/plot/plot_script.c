@@ -156,7 +156,7 @@ int strait_plot_script_run(struct strait_plot_script *s, const char *path, struc
     fputs("unset multiplot\nset output\n", s->out);
     const bool whole = !ferror(s->out);
     if (fclose(s->out) != 0 || !whole) {
-        strait_error_set(err, STRAIT_ERR_NOMEM, "plot", "memory ran out");
+        strait_error_memory(err, "plot");
         goto out;
     }
     snprintf(file, sizeof(file), "%s.gp", path);
@@ -166,7 +166,7 @@ int strait_plot_script_run(struct strait_plot_script *s, const char *path, struc
         strait_plot_put_text(text, part, 0);
     }
     if (!text || fclose(text) != 0) {
-        strait_error_set(err, STRAIT_ERR_NOMEM, "plot", "memory ran out");
+        strait_error_memory(err, "plot");
         goto out;
     }
     if (write_script(file, s, err) != 0)

@@ -186,13 +186,12 @@ int strait_plot_training(const char *path, const json_t *rows, enum strait_plot_
                  p.has_seeds ? "means over the seeds" : "one seed", p.n_left_out,
                  p.n_left_out + p.n_shown);
     if (!p.styles)
-        strait_error_set(err, STRAIT_ERR_NOMEM, "plot", "memory ran out");
+        strait_error_memory(err, "plot");
     else if (p.n_shown == 0)
-        strait_error_set(err, STRAIT_ERR_INPUT, "plot",
-                         "expected rows that trained for real with %s, found none",
-                         y == STRAIT_PLOT_ACCURACY ? "an accuracy"
-                         : y == STRAIT_PLOT_LOSS   ? "a loss"
-                                                   : "a target that was reached");
+        strait_refuse(err, "plot", "expected rows that trained for real with %s, found none",
+                      y == STRAIT_PLOT_ACCURACY ? "an accuracy"
+                      : y == STRAIT_PLOT_LOSS   ? "a loss"
+                                                : "a target that was reached");
     else
         status = draw(&p, path, title ? title : own_title, subtitle, err);
     free(p.styles);

@@ -101,10 +101,10 @@ static int refuse(const json_t *a, const json_t *b, struct strait_error *err)
                         json_string_value(pointer));
     json_decref(pointers);
     json_decref(both);
-    return strait_error_set(err, STRAIT_ERR_INPUT, "plot",
-                            "expected one row for each place of a line, found several that differ "
-                            "in %s: give it to --facet or --series, or choose a value with --where",
-                            *differ ? differ : "what is no setting");
+    return strait_refuse(err, "plot",
+                         "expected one row for each place of a line, found several that differ in "
+                         "%s: give it to --facet or --series, or choose a value with --where",
+                         *differ ? differ : "what is no setting");
 }
 
 static int add_point(json_t *line, struct strait_points_count *count, const json_t *row, double x,

@@ -50,7 +50,7 @@ int strait_report_put(FILE *out, const struct strait_report_section *s, struct s
     strait_report_points(out, s);
     strait_report_sources(out, s);
     fputs("</section>\n", out);
-    return ferror(out) ? strait_error_set(err, STRAIT_ERR_NOMEM, "report", "memory ran out") : 0;
+    return ferror(out) ? strait_error_memory(err, "report") : 0;
 }
 
 void strait_report_end(FILE *out, const char *script, const char *command)

@@ -87,10 +87,10 @@ int strait_timeline_text(FILE *out, const struct strait_timeline *t, size_t colu
 {
     enum { LABEL_CHARS = 12, LEAST_COLUMNS = 20 };
     if (t->n_ranks > STRAIT_TIMELINE_MAX_LINES)
-        return strait_error_set(err, STRAIT_ERR_INPUT, "timeline",
-                                "expected at most %d ranks for --format text, found %d: --out "
-                                "FILE.json is for ui.perfetto.dev",
-                                STRAIT_TIMELINE_MAX_LINES, t->n_ranks);
+        return strait_refuse(err, "timeline",
+                             "expected at most %d ranks for --format text, found %d: --out "
+                             "FILE.json is for ui.perfetto.dev",
+                             STRAIT_TIMELINE_MAX_LINES, t->n_ranks);
     const size_t n = columns > LABEL_CHARS + LEAST_COLUMNS ? columns - LABEL_CHARS : LEAST_COLUMNS;
     struct bins b = {.busy_s = calloc(n * STRAIT_SPAN_ROUND, sizeof(double)),
                      .critical = calloc(n, sizeof(bool)),
@@ -116,5 +116,5 @@ int strait_timeline_text(FILE *out, const struct strait_timeline *t, size_t colu
                      "on the critical path\n");
     free(b.busy_s);
     free(b.critical);
-    return failed ? strait_error_set(err, STRAIT_ERR_NOMEM, "timeline", "memory ran out") : 0;
+    return failed ? strait_error_memory(err, "timeline") : 0;
 }

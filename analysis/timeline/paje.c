@@ -89,7 +89,7 @@ static int add_rank(FILE *out, struct events *e, const struct strait_timeline *t
                   (add(e, s->start_s, 8, (int)i, s) != 0 || add(e, s->end_s, 9, (int)i, s) != 0));
     }
     strait_tracks_release(&tracks);
-    return failed ? strait_error_set(err, STRAIT_ERR_NOMEM, "timeline", "memory ran out") : 0;
+    return failed ? strait_error_memory(err, "timeline") : 0;
 }
 
 static void put_event(FILE *out, const struct event *e, double from_s)

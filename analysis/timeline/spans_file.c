@@ -143,9 +143,8 @@ static int read_lines(struct strait_log **logs, int *n_ranks, FILE *in, const ch
     if (n > 0 && good)
         return 0;
     snprintf(where, sizeof(where), "%s:%zu", path, n > 0 ? n : 1);
-    return strait_error_set(err, STRAIT_ERR_INPUT, where,
-                            n <= 1 ? "expected the head of %s" : "expected a span of %s",
-                            STRAIT_SPANS_SCHEMA);
+    return strait_refuse(err, where, n <= 1 ? "expected the head of %s" : "expected a span of %s",
+                         STRAIT_SPANS_SCHEMA);
 }
 
 int strait_spans_read(struct strait_log **logs, int *n_ranks, const char *path,

@@ -34,9 +34,8 @@ int strait_timeline_svg(FILE *out, const struct strait_timeline *t, struct strai
     for (int rank = 0; rank < t->n_ranks; rank++)
         n += t->logs[rank].n_spans;
     if (t->n_ranks > STRAIT_TIMELINE_MAX_LINES || n > MAX_SPANS || !(length_s > 0))
-        return strait_error_set(err, STRAIT_ERR_INPUT, "timeline",
-                                "expected at most %d ranks and %d spans in a picture",
-                                STRAIT_TIMELINE_MAX_LINES, MAX_SPANS);
+        return strait_refuse(err, "timeline", "expected at most %d ranks and %d spans in a picture",
+                             STRAIT_TIMELINE_MAX_LINES, MAX_SPANS);
     fprintf(out,
             "<svg class=\"timeline\" role=\"img\" aria-label=\"Timeline of %d ranks over %.4g "
             "seconds\" viewBox=\"0 0 %d %d\">\n",

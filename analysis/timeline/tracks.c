@@ -91,7 +91,7 @@ int strait_tracks_of(struct strait_tracks *out, const struct strait_timeline *t,
     if (!failed && out->spans)
         return 0;
     strait_tracks_release(out);
-    return strait_error_set(err, STRAIT_ERR_NOMEM, "timeline", "memory ran out");
+    return strait_error_memory(err, "timeline");
 }
 
 void strait_tracks_release(struct strait_tracks *tracks)

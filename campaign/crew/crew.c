@@ -122,7 +122,7 @@ static int add_part(struct peer *p, const struct letter *in, size_t n, struct st
     if (p->cap - p->len < n) {
         char *more = realloc(p->text, 2 * p->cap + 65536);
         if (!more)
-            return strait_error_set(err, STRAIT_ERR_NOMEM, "sweep", "memory ran out");
+            return strait_error_memory(err, "sweep");
         p->text = more;
         p->cap = 2 * p->cap + 65536;
     }
@@ -240,7 +240,7 @@ static int end_all(struct lead *l, struct strait_error *err)
     bool waiting = true;
     bool *told = calloc((size_t)l->crew->world->n, sizeof(*told));
     if (!told)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, "sweep", "memory ran out");
+        return strait_error_memory(err, "sweep");
     int status = 0;
     while (waiting && status == 0) {
         waiting = false;
@@ -268,8 +268,7 @@ int strait_crew_lead(struct strait_crew *c, const size_t *tasks, size_t n,
                      .state = calloc(n + 1, sizeof(*l.state)),
                      .peers = calloc((size_t)c->world->n, sizeof(*l.peers))};
     struct strait_progress progress;
-    int status =
-        l.state && l.peers ? 0 : strait_error_set(err, STRAIT_ERR_NOMEM, "sweep", "memory ran out");
+    int status = l.state && l.peers ? 0 : strait_error_memory(err, "sweep");
     for (int i = 0; i < c->world->n && status == 0; i++)
         l.peers[i].heard_s = strait_clock_s();
     strait_progress_init(&progress, what ? what : "", what ? n : 0);

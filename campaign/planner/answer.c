@@ -370,6 +370,6 @@ json_t *strait_plan_answer(const struct strait_plan_question *q,
         json_decref(a.break_even[i]);
     strait_candidates_release(&c);
     if (!out)
-        strait_error_set(err, STRAIT_ERR_NOMEM, "plan", "memory ran out"); /* or what was before */
+        strait_error_memory(err, "plan"); /* or what was before */
     return out;
 }

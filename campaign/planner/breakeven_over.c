@@ -304,9 +304,8 @@ int strait_breakeven_over(json_t **record, const struct strait_plan_setup *setup
         counts[i] = first + (n_values - first) * i / (COARSE - 1);
     o.with = calloc((size_t)n_values + 1, sizeof(*o.with));
     o.without = calloc((size_t)n_values + 1, sizeof(*o.without));
-    const int status = o.with && o.without
-                           ? search(record, &o, counts, COARSE, err)
-                           : strait_error_set(err, STRAIT_ERR_NOMEM, "plan", "memory ran out");
+    const int status = o.with && o.without ? search(record, &o, counts, COARSE, err)
+                                           : strait_error_memory(err, "plan");
     free(o.with);
     free(o.without);
     return status;

@@ -120,7 +120,7 @@ static int take(size_t i, const json_t *result, void *context, struct strait_err
     if (!all || !point) {
         json_decref(labels);
         json_decref(point);
-        return strait_error_set(err, STRAIT_ERR_NOMEM, "plan", "memory ran out");
+        return strait_error_memory(err, "plan");
     }
     all[s->out->n] = (struct strait_candidate){
         .index = i, .point = point, .labels = labels, .row = json_deep_copy(row)};
@@ -308,8 +308,8 @@ int strait_candidates_find(struct strait_candidates *out, const struct strait_pl
     order(out);
     if (!failed && out->n == 0) {
         const json_t *first = json_array_get(out->refused, 0);
-        failed = strait_error_set(err, STRAIT_ERR_INPUT, strait_text_of(first, "where"), "%s",
-                                  strait_text_of(first, "why"));
+        failed =
+            strait_refuse(err, strait_text_of(first, "where"), "%s", strait_text_of(first, "why"));
     }
     if (!failed)
         judge(out, q, any_accuracy);

@@ -23,12 +23,11 @@ int strait_money_parse(double *value, char currency[16], const char *text, const
     for (; isalpha((unsigned char)*rest) && n + 1 < sizeof(found); rest++)
         found[n++] = *rest;
     if (!number || n == 0 || strcmp(rest, per) != 0)
-        return strait_error_set(err, STRAIT_ERR_INPUT, where,
-                                "expected an amount such as \"0.5 EUR%s\", found \"%.60s\"", per,
-                                text);
+        return strait_refuse(
+            err, where, "expected an amount such as \"0.5 EUR%s\", found \"%.60s\"", per, text);
     if (*currency && strcmp(currency, found) != 0)
-        return strait_error_set(err, STRAIT_ERR_INPUT, where,
-                                "expected one currency, %s, found \"%.60s\"", currency, text);
+        return strait_refuse(err, where, "expected one currency, %s, found \"%.60s\"", currency,
+                             text);
     snprintf(currency, 16, "%s", found);
     return 0;
 }
@@ -75,16 +74,15 @@ static int read_per_h(struct strait_prices *p, struct strait_object *o, struct s
     strait_object_where(o, "per_hour", where, sizeof(where));
     p->per_h = json_object();
     if (all && !json_is_object(all))
-        return strait_error_set(err, STRAIT_ERR_INPUT, where,
-                                "expected an object of JSON Pointers");
+        return strait_refuse(err, where, "expected an object of JSON Pointers");
     json_object_foreach ((json_t *)all, pointer, values) {
         json_t *of = json_object();
         json_object_set_new(p->per_h, pointer, of);
         if (*pointer != '/' || !json_is_object(values))
-            return strait_error_set(err, STRAIT_ERR_INPUT, where,
-                                    "expected a JSON Pointer with an object of values and prices "
-                                    "an hour, found \"%.60s\"",
-                                    pointer);
+            return strait_refuse(err, where,
+                                 "expected a JSON Pointer with an object of values and prices an "
+                                 "hour, found \"%.60s\"",
+                                 pointer);
         json_object_foreach (values, name, amount) {
             double value;
             const char *text = json_string_value(amount);
@@ -107,9 +105,8 @@ static int read_watts(double *out, struct strait_object *o, const char *key,
         return -1;
     *out = text ? strtod(text, &rest) : 0;
     if (text && (rest == text || strcmp(rest, " W") != 0 || !isfinite(*out) || *out < 0))
-        return strait_error_set(err, STRAIT_ERR_INPUT,
-                                strait_object_where(o, key, where, sizeof(where)),
-                                "expected a power such as \"300 W\", found \"%.60s\"", text);
+        return strait_refuse(err, strait_object_where(o, key, where, sizeof(where)),
+                             "expected a power such as \"300 W\", found \"%.60s\"", text);
     return 0;
 }
 
@@ -130,8 +127,7 @@ int strait_prices_read(struct strait_prices *p, const char *file, const char *po
         read_watts(&p->core_w, &watts, "core", err) != 0 || strait_object_close(&watts, err) != 0)
         return -1;
     if (strcmp(schema, "strait-prices/1") != 0)
-        return strait_error_set(err, STRAIT_ERR_INPUT, file,
-                                "expected \"strait-prices/1\", found \"%.60s\"", schema);
+        return strait_refuse(err, file, "expected \"strait-prices/1\", found \"%.60s\"", schema);
     return strait_object_close(&o, err);
 }
 

@@ -37,15 +37,15 @@ static int read_target(struct strait_plan_question *q, struct strait_object *o,
         failed = strait_object_string(&t, &money, "budget", err) != 0 ||
                  strait_money_parse(&q->target_value, q->prices.currency, money, "", where, err);
     } else {
-        failed = strait_error_set(err, STRAIT_ERR_INPUT, where,
-                                  "expected one of \"round\", \"accuracy\" and \"budget\"");
+        failed =
+            strait_refuse(err, where, "expected one of \"round\", \"accuracy\" and \"budget\"");
     }
     if (failed || strait_object_close(&t, err) != 0)
         return -1;
     if (q->target == STRAIT_TARGET_BUDGET && (!q->prices.any || q->n_rounds == 0))
-        return strait_error_set(err, STRAIT_ERR_INPUT, where,
-                                "expected \"prices\" and \"rounds\" beside a budget, found no %s",
-                                q->prices.any ? "rounds" : "prices");
+        return strait_refuse(err, where,
+                             "expected \"prices\" and \"rounds\" beside a budget, found no %s",
+                             q->prices.any ? "rounds" : "prices");
     return 0;
 }
 
@@ -80,9 +80,8 @@ static int read_stated(struct strait_object *k, json_t *entry, const char *file,
         return -1;
     strait_object_value(k, "download_codec");
     if (!strait_object_value(k, "codec"))
-        return strait_error_set(err, STRAIT_ERR_INPUT,
-                                strait_object_where(k, "codec", where, sizeof(where)),
-                                "expected a codec, found nothing");
+        return strait_refuse(err, strait_object_where(k, "codec", where, sizeof(where)),
+                             "expected a codec, found nothing");
     return strait_object_close(k, err);
 }
 
@@ -110,10 +109,9 @@ static int read_known(struct strait_plan_question *q, struct strait_object *o,
     json_t *entry, *stated = json_array(), *trained = json_array();
     int failed = 0;
     if (given && !json_is_array(given))
-        failed = strait_error_set(err, STRAIT_ERR_INPUT,
-                                  strait_object_where(o, "accuracy", where, sizeof(where)),
-                                  "expected an array of {\"codec\", \"accuracy\", \"source\"} "
-                                  "and {\"results\"}");
+        failed = strait_refuse(
+            err, strait_object_where(o, "accuracy", where, sizeof(where)),
+            "expected an array of {\"codec\", \"accuracy\", \"source\"} and {\"results\"}");
     json_array_foreach ((json_t *)given, i, entry) {
         struct strait_object k;
         snprintf(pointer, sizeof(pointer), "/accuracy/%zu", i);
@@ -144,9 +142,8 @@ static json_t *base_of(struct strait_plan_question *q, struct strait_object *o,
         return base;
     }
     if (!json_is_string(value)) {
-        strait_error_set(err, STRAIT_ERR_INPUT,
-                         strait_object_where(o, "experiment", where, sizeof(where)),
-                         "expected an experiment: an object, a name or a path");
+        strait_refuse(err, strait_object_where(o, "experiment", where, sizeof(where)),
+                      "expected an experiment: an object, a name or a path");
         return NULL;
     }
     (void)q;
@@ -168,20 +165,19 @@ static int make_sweep(struct strait_plan_question *q, struct strait_object *o,
     int failed = base ? 0 : -1;
     strait_object_where(o, "vary", where, sizeof(where));
     if (!failed && (!json_is_object(vary) || (set && !json_is_object(set))))
-        failed = strait_error_set(err, STRAIT_ERR_INPUT, where,
-                                  "expected an object of JSON Pointers and arrays, as \"vary\" of "
-                                  "an experiment, and \"set\" of pointers and values");
+        failed = strait_refuse(err, where,
+                               "expected an object of JSON Pointers and arrays, as \"vary\" of an "
+                               "experiment, and \"set\" of pointers and values");
     json_object_foreach ((json_t *)set, pointer, value)
         json_object_set_new(all, pointer, json_pack("[O]", value));
     q->vary = json_deep_copy(vary);
     if (!failed && (json_object_update(all, q->vary) != 0))
-        failed = strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+        failed = strait_error_memory(err, NULL);
     if (!failed)
         failed = strait_sweep_of(&q->sweep, q->file, base, all, err);
     if (!failed && q->sweep->n_points > STRAIT_PLAN_MAX_CANDIDATES)
-        failed = strait_error_set(err, STRAIT_ERR_INPUT, where,
-                                  "expected at most %d candidates, found %zu: vary less",
-                                  STRAIT_PLAN_MAX_CANDIDATES, q->sweep->n_points);
+        failed = strait_refuse(err, where, "expected at most %d candidates, found %zu: vary less",
+                               STRAIT_PLAN_MAX_CANDIDATES, q->sweep->n_points);
     json_decref(all);
     json_decref(base);
     return failed;
@@ -195,9 +191,8 @@ static int read_all(struct strait_plan_question *q, struct strait_object *o,
     if (strait_object_string(o, &schema, "schema", err) != 0)
         return -1;
     if (strcmp(schema, "strait-plan/1") != 0)
-        return strait_error_set(err, STRAIT_ERR_INPUT,
-                                strait_object_where(o, "schema", where, sizeof(where)),
-                                "expected \"strait-plan/1\", found \"%.60s\"", schema);
+        return strait_refuse(err, strait_object_where(o, "schema", where, sizeof(where)),
+                             "expected \"strait-plan/1\", found \"%.60s\"", schema);
     return strait_object_string_or(o, &q->title, "title", "", err) != 0 ||
                    strait_object_integer_or(o, &q->n_rounds, "rounds", 1, 1000000000, 0, err) !=
                        0 ||
@@ -232,7 +227,7 @@ int strait_plan_question_load(struct strait_plan_question *q, const char *path,
     if (!q->json)
         return -1;
     if (!q->file)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+        return strait_error_memory(err, NULL);
     return strait_object_open(&o, q->file, "", q->json, err) != 0 ? -1 : read_all(q, &o, err);
 }
 

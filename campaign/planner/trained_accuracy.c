@@ -79,11 +79,10 @@ static int add_rows(json_t *entries, const struct strait_store *store, const cha
     }
     json_decref(rows);
     if (!failed && json_array_size(entries) == n_before)
-        return strait_error_set(err, STRAIT_ERR_INPUT, where,
-                                "expected results of runs that trained for real, found none in "
-                                "\"%.200s\"",
-                                folder);
-    return failed ? strait_error_set(err, STRAIT_ERR_NOMEM, where, "memory ran out") : 0;
+        return strait_refuse(
+            err, where, "expected results of runs that trained for real, found none in \"%.200s\"",
+            folder);
+    return failed ? strait_error_memory(err, where) : 0;
 }
 
 int strait_trained_accuracy_add(json_t *entries, const char *folder, double target,

@@ -63,8 +63,8 @@ json_t *strait_why_point(const char **file, const json_t **header, const struct 
         if (found)
             return found;
     }
-    strait_error_set(err, STRAIT_ERR_INPUT, strait_store_path(store),
-                     "expected the experiment of the row in a header, found none with its point");
+    strait_refuse(err, strait_store_path(store),
+                  "expected the experiment of the row in a header, found none with its point");
     return NULL;
 }
 

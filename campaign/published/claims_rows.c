@@ -38,8 +38,8 @@ json_t *strait_claims_rows(const char *path, struct strait_error *err)
         path = strait_share_path(shipped, sizeof(shipped), "traces/trained.json");
     json_t *file = strait_json_load(path, err), *all = NULL, *run, *row;
     if (file && strcmp(strait_text_of(file, "schema"), SCHEMA) != 0)
-        strait_error_set(err, STRAIT_ERR_INPUT, path, "expected \"schema\": \"%s\", found \"%s\"",
-                         SCHEMA, strait_text_of(file, "schema"));
+        strait_refuse(err, path, "expected \"schema\": \"%s\", found \"%s\"", SCHEMA,
+                      strait_text_of(file, "schema"));
     else if (file)
         all = json_array();
     size_t i, k;

@@ -78,7 +78,7 @@ static int done(size_t i, const json_t *result, void *context, struct strait_err
 {
     struct runs *r = context;
     if (json_array_set(r->rows, i, (json_t *)result) != 0)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+        return strait_error_memory(err, NULL);
     return 0;
 }
 
@@ -93,7 +93,7 @@ static int list_trials(struct runs *r, struct strait_error *err)
         n += json_object_size(json_object_get(row, "constants"));
     r->trials = calloc(n + 1, sizeof(*r->trials));
     if (!r->trials)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+        return strait_error_memory(err, NULL);
     json_array_foreach (r->rows, i, row)
         if (strait_published_counts(row))
             json_object_foreach (json_object_get(row, "constants"), name, of)
@@ -117,7 +117,7 @@ static int done_without(size_t i, const json_t *result, void *context, struct st
     json_t *row = json_array_get(r->rows, r->trials[i].row);
     if (json_object_set(json_object_get(json_object_get(row, "constants"), r->trials[i].constant),
                         "without", json_object_get(result, "without")) != 0)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+        return strait_error_memory(err, NULL);
     return 0;
 }
 

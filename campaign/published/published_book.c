@@ -20,9 +20,8 @@ static int expect_one_of(const struct strait_object *o, const char *key, const c
         strncat(all, i > 0 ? ", " : "", sizeof(all) - strlen(all) - 1);
         strncat(all, names[i], sizeof(all) - strlen(all) - 1);
     }
-    return strait_error_set(err, STRAIT_ERR_INPUT,
-                            strait_object_where(o, key, where, sizeof(where)),
-                            "expected one of %s, found \"%s\"", all, found);
+    return strait_refuse(err, strait_object_where(o, key, where, sizeof(where)),
+                         "expected one of %s, found \"%s\"", all, found);
 }
 
 static int read_measure(struct published_measure *m, struct strait_object *o,
@@ -43,17 +42,15 @@ static int read_measure(struct published_measure *m, struct strait_object *o,
     m->against = strait_object_value(o, "against");
     m->over = strait_object_value(o, "over");
     if ((strcmp(m->as, "value") != 0) != (m->against != NULL))
-        return strait_error_set(err, STRAIT_ERR_INPUT,
-                                strait_object_where(o, "against", where, sizeof(where)),
-                                "expected settings to compare with for \"gain\", \"times\", "
-                                "\"saved\", \"difference\" and \"threshold\", and for these alone");
+        return strait_refuse(err, strait_object_where(o, "against", where, sizeof(where)),
+                             "expected settings to compare with for \"gain\", \"times\", "
+                             "\"saved\", \"difference\" and \"threshold\", and for these alone");
     if ((m->set && !json_is_object(m->set)) || (m->against && !json_is_array(m->against)) ||
         (m->over && json_object_size(m->over) != 1) ||
         (strcmp(m->as, "threshold") == 0 && !m->over))
-        return strait_error_set(err, STRAIT_ERR_INPUT,
-                                strait_object_where(o, NULL, where, sizeof(where)),
-                                "expected \"set\": {pointer: value}, \"against\": [{pointer: "
-                                "value}], \"over\": {pointer: [values]}");
+        return strait_refuse(err, strait_object_where(o, NULL, where, sizeof(where)),
+                             "expected \"set\": {pointer: value}, \"against\": [{pointer: value}], "
+                             "\"over\": {pointer: [values]}");
     return strait_object_close(o, err);
 }
 
@@ -94,13 +91,13 @@ int published_book_read(struct published_book *b, const char *const *cases, size
         strait_object_string(&o, &schema, "schema", err) != 0)
         return -1;
     if (strcmp(schema, "strait-published/1") != 0)
-        return strait_error_set(err, STRAIT_ERR_INPUT, b->path,
-                                "expected schema \"strait-published/1\", found \"%s\"", schema);
+        return strait_refuse(err, b->path, "expected schema \"strait-published/1\", found \"%s\"",
+                             schema);
     const json_t *rows = strait_object_value(&o, "rows");
     const size_t n = json_array_size(rows);
     b->claims = calloc(n + 1, sizeof(*b->claims));
     if (!b->claims)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, b->path, "memory ran out");
+        return strait_error_memory(err, b->path);
     for (size_t i = 0; i < n; i++) {
         char pointer[64];
         struct published_claim c = {0};
@@ -115,7 +112,6 @@ int published_book_read(struct published_book *b, const char *const *cases, size
             b->claims[b->n_claims++] = c;
     }
     if (b->n_claims == 0)
-        return strait_error_set(err, STRAIT_ERR_INPUT, b->path,
-                                "expected a case of this file, found none of them");
+        return strait_refuse(err, b->path, "expected a case of this file, found none of them");
     return strait_object_close(&o, err);
 }

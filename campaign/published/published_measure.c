@@ -32,8 +32,7 @@ static int add_setting(struct settings *s, const char *pointer, const json_t *va
          *text = NULL;
     if (s->n == MAX_SETTINGS || !json || asprintf(&text, "%s=%s", pointer, json) < 0) {
         free(json);
-        return strait_error_set(err, STRAIT_ERR_INPUT, pointer, "expected at most %d settings",
-                                MAX_SETTINGS);
+        return strait_refuse(err, pointer, "expected at most %d settings", MAX_SETTINGS);
     }
     free(json);
     s->texts[s->n++] = text;
@@ -126,9 +125,9 @@ static int measure_one(double *out, const struct published_book *b,
     plan.setup = (struct strait_plan_setup){
         .file = sweep->file, .profile = b->profile, .no_intervals = true};
     if (sweep->n_points != 1) {
-        strait_error_set(err, STRAIT_ERR_INPUT, m->experiment,
-                         "expected one point: set every pointer that \"vary\" names; found %zu",
-                         sweep->n_points);
+        strait_refuse(err, m->experiment,
+                      "expected one point: set every pointer that \"vary\" names; found %zu",
+                      sweep->n_points);
         goto end;
     }
     if (strait_plan_add(&plan, sweep, &strait_fluid, 1, false, err) != 0 ||
@@ -136,8 +135,8 @@ static int measure_one(double *out, const struct published_book *b,
         strait_experiment_read(&e, sweep->file, plan.tasks[0].resolved, err) != 0)
         goto end;
     *out = metric_of(row, m->metric, e);
-    failed = isnan(*out) ? strait_error_set(err, STRAIT_ERR_INPUT, m->experiment,
-                                            "expected a metric of the row, found \"%s\"", m->metric)
+    failed = isnan(*out) ? strait_refuse(err, m->experiment,
+                                         "expected a metric of the row, found \"%s\"", m->metric)
                          : 0;
 end:
     strait_experiment_free(e);

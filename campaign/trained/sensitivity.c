@@ -159,15 +159,15 @@ static int find(struct finding *f, struct strait_error *err)
     f->changed = malloc(m->n_elems * sizeof(*f->changed));
     f->bytes = malloc(f->cap_bytes + 1);
     if (!f->found->tensors || !f->changed || !f->bytes)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, "sensitivity", "memory ran out");
+        return strait_error_memory(err, "sensitivity");
     memcpy(f->changed, f->asked->w, m->n_elems * sizeof(*f->changed));
     if (f->asked->loss_of(f->asked->arg, &f->found->loss, f->changed, err) != 0)
         return -1;
     f->found->n_losses = 1;
     if (!(f->found->loss > 0) || !isfinite(f->found->loss))
-        return strait_error_set(err, STRAIT_ERR_INPUT, "sensitivity",
-                                "expected a loss above 0 of the model itself, found %g",
-                                f->found->loss);
+        return strait_refuse(err, "sensitivity",
+                             "expected a loss above 0 of the model itself, found %g",
+                             f->found->loss);
     begin_tensors(f);
     return measure_tensors(f, err) != 0 || measure_together(f, err) != 0 ? -1 : 0;
 }

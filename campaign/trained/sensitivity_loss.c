@@ -24,9 +24,8 @@ static int train(struct strait_trained_model *m, const struct strait_training *t
     struct strait_optimiser *o = NULL;
     const size_t n = strait_learn_n_elems(m->learn);
     float *gradient = calloc(n, sizeof(*gradient));
-    int failed = !gradient
-                     ? strait_error_set(err, STRAIT_ERR_NOMEM, "sensitivity", "memory ran out")
-                     : strait_optimiser_new(&o, t, m->learn, err);
+    int failed = !gradient ? strait_error_memory(err, "sensitivity")
+                           : strait_optimiser_new(&o, t, m->learn, err);
     for (long step = 0; step < n_steps && !failed; step++) {
         const double loss = strait_learner_gradient(m->learner, m->w, (uint64_t)step, gradient);
         if (!isfinite(loss))
@@ -46,16 +45,14 @@ int strait_trained_model_new(struct strait_trained_model **out, const struct str
     struct strait_trained_model *m = calloc(1, sizeof(*m));
     *out = NULL;
     if (!m)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, "sensitivity", "memory ran out");
+        return strait_error_memory(err, "sensitivity");
     m->eval_samples = e->training.eval_samples;
     if (strait_learn_open(&m->learn, &e->training, 1, e->seed, err) != 0 ||
         strait_experiment_fits(e, m->learn, err) != 0 ||
         strait_learner_new(&m->learner, m->learn, 0, err) != 0 ||
         !(m->w = malloc(strait_learn_n_elems(m->learn) * sizeof(*m->w)))) {
         strait_trained_model_free(m);
-        return err && err->code != STRAIT_OK
-                   ? -1
-                   : strait_error_set(err, STRAIT_ERR_NOMEM, "sensitivity", "memory ran out");
+        return err && err->code != STRAIT_OK ? -1 : strait_error_memory(err, "sensitivity");
     }
     strait_learn_init(m->learn, m->w);
     if (train(m, &e->training, n_steps, err) != 0) {
@@ -103,9 +100,8 @@ float *strait_checkpoint_read(const char *path, size_t n_elems, struct strait_er
     if (!f)
         strait_error_path(err, path, "expected a checkpoint of raw float32");
     else
-        strait_error_set(err, STRAIT_ERR_INPUT, path,
-                         "expected the %zu float32 of the model's table, found %s", n_elems,
-                         n < n_elems ? "fewer" : "more");
+        strait_refuse(err, path, "expected the %zu float32 of the model's table, found %s", n_elems,
+                      n < n_elems ? "fewer" : "more");
     free(w);
     return NULL;
 }
@@ -135,7 +131,7 @@ int strait_checkpoint_loss(void *arg, double *loss, const float *w, struct strai
         return strait_error_system(err, c->path, "cannot write");
     char *text = malloc(OUT_BYTES);
     if (!text)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, "sensitivity", "memory ran out");
+        return strait_error_memory(err, "sensitivity");
     const int status = strait_process_run(text, OUT_BYTES, argv, NULL, c->limit_s, err);
     int failed = status == 0 ? 0 : -1;
     if (!failed && last_number(loss, text) != 0)

@@ -14,8 +14,7 @@ static int read_weights(float *w, size_t n, FILE *f, const char *path, struct st
     if (ferror(f))
         return strait_error_system(err, path, "cannot read weights");
     if (got != n || fgetc(f) != EOF)
-        return strait_error_set(err, STRAIT_ERR_INPUT, path,
-                                "expected %zu weights of 4 bytes, found another length", n);
+        return strait_refuse(err, path, "expected %zu weights of 4 bytes, found another length", n);
     return 0;
 }
 
@@ -36,7 +35,7 @@ static int train(float *w, double *loss, struct strait_learner *x, struct strait
     float *gradient = malloc(n * sizeof(*gradient));
     struct strait_progress progress;
     if (!gradient)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, "training", "memory ran out");
+        return strait_error_memory(err, "training");
     strait_progress_init(&progress, "training", (size_t)n_steps);
     strait_learn_init(l, w);
     *loss = 0;
@@ -76,7 +75,7 @@ int strait_trained_weights(float **w, double *loss, const struct strait_learn *l
     *loss = NAN;
     *w = malloc(n * sizeof(**w));
     if (!*w)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, "training", "memory ran out");
+        return strait_error_memory(err, "training");
     FILE *f = path ? fopen(path, "rb") : NULL;
     if (f) {
         status = read_weights(*w, n, f, path, err);

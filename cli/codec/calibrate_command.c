@@ -66,7 +66,7 @@ static int add_change(struct calibrate *c, struct strait_calibration_tensor *cha
         return 0;
     float *after = malloc(update->n_elems * sizeof(*after));
     if (!after)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, "calibrate", "memory ran out");
+        return strait_error_memory(err, "calibrate");
     for (size_t i = 0; i < update->n_elems; i++)
         after[i] = weights->x[i] + update->values[i];
     *change = *weights;
@@ -84,7 +84,7 @@ static struct strait_calibration_tensor *tensors_of(struct calibrate *c, struct 
     struct strait_calibration_tensor *tensors = calloc(2 * set->n + 1, sizeof(*tensors));
     c->changed = calloc(set->n + 1, sizeof(*c->changed));
     if (!tensors || !c->changed) {
-        strait_error_set(err, STRAIT_ERR_NOMEM, "calibrate", "memory ran out");
+        strait_error_memory(err, "calibrate");
         free(tensors);
         return NULL;
     }
@@ -111,9 +111,8 @@ static int check_tensors(const struct strait_calibration_tensor *t, size_t n,
     for (size_t i = 0; i < n; i++)
         if (strait_slice_lossy(t[i].n_dims, t[i].n_elems, STRAIT_BUNDLE_CUTOFF_ELEMS))
             return 0;
-    return strait_error_set(err, STRAIT_ERR_INPUT, "calibrate",
-                            "expected a tensor of more than %d values, found none",
-                            STRAIT_BUNDLE_CUTOFF_ELEMS);
+    return strait_refuse(err, "calibrate", "expected a tensor of more than %d values, found none",
+                         STRAIT_BUNDLE_CUTOFF_ELEMS);
 }
 
 /* Into the profile so far; the first group, or what --append names, is the beginning. */
@@ -230,10 +229,10 @@ static int load_earlier(struct calibrate *c, const struct strait_calibration *no
         return -1;
     const struct strait_profile *p = c->profile;
     if (p->stated || strcmp(p->machine, now->machine) != 0 || strcmp(p->version, now->version) != 0)
-        return strait_error_set(
-            err, STRAIT_ERR_INPUT, c->out,
-            "expected a profile that strait %s measured on %s, found %s%s on %s", now->version,
-            now->machine, p->stated ? "one that is stated, of " : "", p->version, p->machine);
+        return strait_refuse(err, c->out,
+                             "expected a profile that strait %s measured on %s, found %s%s on %s",
+                             now->version, now->machine, p->stated ? "one that is stated, of " : "",
+                             p->version, p->machine);
     return 0;
 }
 
@@ -298,7 +297,7 @@ static int calibrate_host(struct calibrate *c, struct strait_error *err)
         return -1;
     json_t *machine = machine_json(c);
     char *text = json_dumps(machine, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
-    int failed = text ? 0 : strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+    int failed = text ? 0 : strait_error_memory(err, NULL);
     if (!failed && c->out)
         failed = strait_file_write(c->out, c->force, text, strlen(text), "\n", 1, err);
     if (!failed && c->json)
@@ -341,7 +340,7 @@ static int run(const struct strait_usage *usage, struct calibrate *c,
     struct strait_error err = {0};
     size_t n_words = 0;
     if (!words)
-        strait_error_set(&err, STRAIT_ERR_NOMEM, c->command, "memory ran out");
+        strait_error_memory(&err, c->command);
     int failed = !words || strait_options_parse(usage, argc, argv, words, (size_t)argc, &n_words,
                                                 &help, &err) != 0;
     if (!failed && help)

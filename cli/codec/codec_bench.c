@@ -102,7 +102,7 @@ static int measure_tensor(struct result *r, const struct strait_codec_spec *spec
     float *y = strait_buffer_new(t->n_elems * sizeof(*y) + 1);
     int failed = -1;
     if (!bytes || !y)
-        strait_error_set(err, STRAIT_ERR_NOMEM, spec->ops->name, "memory ran out");
+        strait_error_memory(err, spec->ops->name);
     else /* one more, since the first does not count */
         failed = strait_codec_trial_run(&trial, spec, state, bytes, y, t, 0,
                                         (unsigned)n_repeats + 1, err);
@@ -145,8 +145,7 @@ static int choose_tensors(struct bench *b, struct strait_error *err)
     }
     b->set.n = n;
     return n > 0 ? 0
-                 : strait_error_set(err, STRAIT_ERR_INPUT, "codec bench",
-                                    "expected a tensor with values, found none");
+                 : strait_refuse(err, "codec bench", "expected a tensor with values, found none");
 }
 
 static int measure(struct bench *b, struct strait_error *err)
@@ -154,7 +153,7 @@ static int measure(struct bench *b, struct strait_error *err)
     struct strait_progress progress;
     b->results = calloc(b->cases.n + 1, sizeof(*b->results));
     if (!b->results)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+        return strait_error_memory(err, NULL);
     for (size_t i = 0; i < b->cases.n; i++)
         b->results[i].against = NO_CASE;
     find_references(b);

@@ -24,7 +24,7 @@ int strait_codec_cases_add(struct strait_codec_cases *cases, const struct strait
         const size_t cap = 2 * cases->cap + 16;
         struct strait_codec_spec *more = realloc(cases->items, cap * sizeof(*more));
         if (!more)
-            return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+            return strait_error_memory(err, NULL);
         cases->items = more;
         cases->cap = cap;
     }

@@ -92,9 +92,9 @@ static int read_spec(struct strait_codec_spec *spec, const char *text, struct st
     if (strait_codec_spec_parse(spec, text, err) != 0)
         return -1;
     if (strait_codec_needs_bound(spec->ops) && spec->bound.kind == STRAIT_BOUND_NONE)
-        return strait_error_set(err, STRAIT_ERR_INPUT, text,
-                                "expected a bound such as %s:range=1e-3 (strait codec list %s)",
-                                spec->ops->name, spec->ops->name);
+        return strait_refuse(err, text,
+                             "expected a bound such as %s:range=1e-3 (strait codec list %s)",
+                             spec->ops->name, spec->ops->name);
     return strait_codec_require(spec->ops, err);
 }
 
@@ -159,7 +159,7 @@ static int encode_tensor(const struct encode *e, struct strait_container *c, con
     float *y = malloc(n * sizeof(*y) + 1);
     int failed = -1;
     if (!file || !y)
-        strait_error_set(err, STRAIT_ERR_NOMEM, e->path, "memory ran out");
+        strait_error_memory(err, e->path);
     else
         failed = strait_codec_trial_run(&trial, &c->spec, state, file + head_bytes, y, &tensor,
                                         c->key, 1, err) != 0 ||
@@ -339,7 +339,7 @@ static int decode(struct decode *d, struct strait_error *err)
     int failed = strait_container_open(&c, &at_bytes, file, len_bytes, d->path, err) != 0 ||
                  strait_codec_require(c.spec.ops, err) != 0 || check_memory(&c, d->path, err) != 0;
     if (!failed && !(x = malloc(c.form.n_elems * sizeof(*x) + 1)))
-        failed = strait_error_set(err, STRAIT_ERR_NOMEM, d->path, "memory ran out");
+        failed = strait_error_memory(err, d->path);
     failed = failed || decode_tensor(x, &decode_s, &c, file + at_bytes, d->path, err) != 0 ||
              write_tensor(d, &c, x, err) != 0;
     if (!failed)

@@ -244,8 +244,7 @@ static int show(const char *name, bool json, struct strait_error *err)
     size_t i;
     struct strait_codec_spec spec; /* its parser gives the error */
     if (name && strchr(name, ':'))
-        strait_error_set(err, STRAIT_ERR_INPUT, "codec list", "expected a codec, found \"%s\"",
-                         name);
+        strait_refuse(err, "codec list", "expected a codec, found \"%s\"", name);
     if (name && (strchr(name, ':') || strait_codec_spec_parse(&spec, name, err) != 0)) {
         json_decref(rows);
         return -1;

@@ -79,7 +79,7 @@ int strait_tensor_set_load(struct strait_tensor_set *set, const char *const *pat
     set->owned = calloc(most, sizeof(*set->owned));
     int status = 0;
     if (!set->items || !set->owned)
-        status = strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+        status = strait_error_memory(err, NULL);
     else if (n_paths == 0)
         take_recordings(set, kind);
     else {

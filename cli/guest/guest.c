@@ -213,9 +213,8 @@ int strait_guest_run(struct strait_session *r, const char *experiment, int argc,
             is_qemu(r) ? "QEMU" : "User-Mode Linux", virtual_time ? " in virtual time" : "",
             memory_bytes / 1e6, is_qemu(r) ? " beside its files" : "",
             is_qemu(r) ? "and then is" : "until then it is", job);
-    const int status = arguments.is_short || read.is_short
-                           ? strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out")
-                           : run_guests(r, &plan, step, err);
+    const int status = arguments.is_short || read.is_short ? strait_error_memory(err, NULL)
+                                                           : run_guests(r, &plan, step, err);
     strait_guest_texts_release(&arguments);
     strait_guest_texts_release(&read);
     return status;

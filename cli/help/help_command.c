@@ -20,7 +20,7 @@ static int print_help(const char *const *words, size_t n_words, struct strait_er
     argv[n_words + 1] = "--help";
     char *text = malloc(TEXT_BYTES);
     const int status = text ? strait_process_run(text, TEXT_BYTES, argv, NULL, 10, err)
-                            : strait_error_set(err, STRAIT_ERR_NOMEM, "help", "memory ran out");
+                            : strait_error_memory(err, "help");
     if (status == 0)
         fputs(text, stdout);
     if (status > 0) { /* what it complains of begins with the program's name */

@@ -15,7 +15,7 @@ json_t *strait_help_table(const char *const *words, size_t n_words, struct strai
     char *text = malloc(TABLE_BYTES);
     json_t *table = NULL;
     if (!text) {
-        strait_error_set(err, STRAIT_ERR_NOMEM, "help", "memory ran out");
+        strait_error_memory(err, "help");
         return NULL;
     }
     for (size_t i = 0; i < n_words && i < MAX_WORDS; i++)

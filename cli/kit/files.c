@@ -17,8 +17,7 @@ static int open_input(const char *path, struct stat *info, struct strait_error *
 {
     const int fd = strcmp(path, "-") == 0 ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0 && (errno == ENOENT || errno == EACCES || errno == ENOTDIR))
-        return strait_error_set(err, STRAIT_ERR_INPUT, path, "expected a file: %s",
-                                strerror(errno));
+        return strait_refuse(err, path, "expected a file: %s", strerror(errno));
     if (fd < 0 || fstat(fd, info) != 0) {
         strait_error_system(err, path, "cannot open");
         if (fd >= 0)
@@ -27,7 +26,7 @@ static int open_input(const char *path, struct stat *info, struct strait_error *
     }
     if (S_ISDIR(info->st_mode)) {
         close(fd);
-        return strait_error_set(err, STRAIT_ERR_INPUT, path, "expected a file, found a folder");
+        return strait_refuse(err, path, "expected a file, found a folder");
     }
     return fd;
 }
@@ -55,7 +54,7 @@ int strait_file_read(unsigned char **bytes, size_t *len_bytes, const char *path,
         n += got > 0 ? (size_t)got : 0;
     }
     if (!all)
-        strait_error_set(err, STRAIT_ERR_NOMEM, path, "memory ran out");
+        strait_error_memory(err, path);
     else if (got < 0)
         strait_error_system(err, path, "cannot read");
     close(fd);
@@ -88,7 +87,7 @@ int strait_tensor_read(struct strait_array_form *form, float **x, size_t *n_chan
     if (*x)
         *n_changed = strait_array_values(*x, form, bytes + at_bytes);
     else
-        strait_error_set(err, STRAIT_ERR_NOMEM, path, "memory ran out");
+        strait_error_memory(err, path);
     free(bytes);
     return *x ? 0 : -1;
 }
@@ -99,10 +98,9 @@ static int refuse_existing(const char *path, struct strait_error *err)
 {
     struct stat info;
     if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
-        return strait_error_set(err, STRAIT_ERR_INPUT, path,
-                                "expected a name that is free, found a folder");
-    return strait_error_set(err, STRAIT_ERR_INPUT, path,
-                            "expected a name that is free, found a file (--force replaces it)");
+        return strait_refuse(err, path, "expected a name that is free, found a folder");
+    return strait_refuse(err, path,
+                         "expected a name that is free, found a file (--force replaces it)");
 }
 
 /* Can a file be made there? Before minutes are spent on what is in it. */
@@ -169,7 +167,7 @@ int strait_file_write(const char *path, bool force, const void *head, size_t hea
         return write_through(path, head, head_bytes, body, body_bytes, err);
     const int n = snprintf(temporary, sizeof(temporary), "%s.part-%ld", path, (long)getpid());
     if (n < 0 || (size_t)n >= sizeof(temporary))
-        return strait_error_set(err, STRAIT_ERR_INPUT, path, "expected a shorter name");
+        return strait_refuse(err, path, "expected a shorter name");
     const int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (fd < 0)
         return strait_error_path(err, path, "cannot write there");

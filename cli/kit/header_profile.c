@@ -13,8 +13,7 @@ int strait_header_profile(struct strait_profile **out, const json_t *header,
     char path[4096];
     *out = NULL;
     if (!as)
-        return strait_error_set(err, STRAIT_ERR_INPUT, "results",
-                                "expected a header with its profile, found none");
+        return strait_refuse(err, "results", "expected a header with its profile, found none");
     snprintf(path, sizeof(path), "%.4000s/strait-profile-XXXXXX.json", tmp && *tmp ? tmp : "/tmp");
     const int fd = mkstemps(path, 5);
     FILE *file = fd >= 0 ? fdopen(fd, "w") : NULL;

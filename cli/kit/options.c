@@ -34,7 +34,7 @@ static int append(struct strait_texts *list, const char *value, const struct str
 {
     const char **more = realloc(list->items, (list->n + 1) * sizeof(*more));
     if (!more)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, u->command, "memory ran out");
+        return strait_error_memory(err, u->command);
     list->items = more;
     list->items[list->n++] = value;
     return 0;

@@ -32,8 +32,7 @@ static int simulate(struct strait_log **logs, int *n_ranks, const json_t *header
         *logs = p->logs;
         *n_ranks = e->n_ranks;
         p->logs = calloc((size_t)p->run.n_ranks, sizeof(*p->logs)); /* the trial frees its own */
-        status =
-            p->logs ? 0 : strait_error_set(err, STRAIT_ERR_NOMEM, "timeline", "memory ran out");
+        status = p->logs ? 0 : strait_error_memory(err, "timeline");
     }
     strait_trial_free(p);
     strait_profile_free(profile);
@@ -54,9 +53,9 @@ int strait_row_spans(struct strait_log **logs, int *n_ranks, bool *has_server, c
         if (access(path, F_OK) == 0)
             status = strait_spans_read(logs, n_ranks, path, err);
         else if (strcmp(strait_text_of(row, "backend"), "emu") == 0)
-            status = strait_error_set(err, STRAIT_ERR_INPUT, path,
-                                      "expected the spans of an emulated row, found none: strait "
-                                      "run --on emu --spans keeps them");
+            status = strait_refuse(err, path,
+                                   "expected the spans of an emulated row, found none: strait run "
+                                   "--on emu --spans keeps them");
         else
             status = simulate(logs, n_ranks, strait_columns_header(store, row), row, e, err);
     }

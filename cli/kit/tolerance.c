@@ -10,9 +10,8 @@ static int parse(double *out, enum strait_unit unit, const char *text, const cha
     if (strait_quantity_parse(out, unit, text, option, err) != 0)
         return -1;
     return *out >= 0 ? 0
-                     : strait_error_set(err, STRAIT_ERR_INPUT, option,
-                                        "expected %s of at least 0, found \"%s\"",
-                                        strait_unit_noun(unit), text);
+                     : strait_refuse(err, option, "expected %s of at least 0, found \"%s\"",
+                                     strait_unit_noun(unit), text);
 }
 
 int strait_tolerance_parse(struct strait_compare_options *out, const struct strait_tolerance *given,

@@ -270,7 +270,7 @@ static int write_out(struct order *o, const struct strait_path *p, struct strait
 {
     json_t *file = file_json(o, p);
     char *text = json_dumps(file, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
-    int failed = text ? 0 : strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+    int failed = text ? 0 : strait_error_memory(err, NULL);
     if (!failed && o->out)
         failed = strait_file_write(o->out, o->force, text, strlen(text), "\n", 1, err);
     if (!failed && o->json)
@@ -328,11 +328,10 @@ static int measure(struct order *o, struct strait_error *err)
     if (strait_mpi_world_open(&w, err) != 0)
         return -1;
     links.paths = calloc((size_t)w->n, sizeof(*links.paths));
-    int failed = !links.paths ? strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out")
-                 : w->n < 2
-                     ? strait_error_set(err, STRAIT_ERR_INPUT, NULL,
-                                        "expected two processes or more (mpirun -n 2), found 1")
-                     : strait_mpi_measure(w, &links, err);
+    int failed = !links.paths ? strait_error_memory(err, NULL)
+                 : w->n < 2   ? strait_refuse(err, NULL,
+                                              "expected two processes or more (mpirun -n 2), found 1")
+                              : strait_mpi_measure(w, &links, err);
     if (!failed && w->me == 0) {
         const double wire = (1514 + o->plan.overhead_bytes) / 1448;
         snprintf(o->source, sizeof(o->source), "--on mpi, %d ranks, %.60s", w->n, w->library);

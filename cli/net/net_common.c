@@ -55,9 +55,8 @@ static int differ(const struct strait_sweep *s, struct strait_error *err)
 {
     char axes[400];
     name_axes(axes, sizeof(axes), s);
-    return strait_error_set(err, STRAIT_ERR_INPUT, s->file,
-                            "expected one network, found several in \"vary\": choose with %s",
-                            axes);
+    return strait_refuse(err, s->file,
+                         "expected one network, found several in \"vary\": choose with %s", axes);
 }
 
 int strait_net_load(struct strait_experiment **out, const char *file,
@@ -74,9 +73,9 @@ int strait_net_load(struct strait_experiment **out, const char *file,
         status = point ? strait_experiment_read(&e, s->file, point, err) : -1;
         json_decref(point);
         if (status == 0 && strait_network_n_flows(e->network) > 0)
-            status = strait_error_set(err, STRAIT_ERR_INPUT, s->file,
-                                      "expected no flows of others (\"background\"): only ranks "
-                                      "make them, start programs of your own instead");
+            status = strait_refuse(err, s->file,
+                                   "expected no flows of others (\"background\"): only ranks make "
+                                   "them, start programs of your own instead");
         if (status == 0 && !first) {
             first = e;
             continue;

@@ -114,7 +114,7 @@ static void exec_in(const char *name, const char *rank_text, const char *const *
     const sigset_t mask = block_signals();
     const bool elsewhere = is_elsewhere(state, rank);
     if (elsewhere && !(forwarded = forward(state, rank, argv)))
-        strait_error_set(&err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+        strait_error_memory(&err, NULL);
     int status = -1;
     if (forwarded) /* signals end us, and so the program there */
         sigprocmask(SIG_UNBLOCK, &mask, NULL);

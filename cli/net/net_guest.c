@@ -98,13 +98,13 @@ static int fill(struct job *j, const char *log, int argc, char **argv, struct st
     if (log)
         strait_guest_texts_add(&j->write, real);
     if (j->arguments.is_short || j->env.is_short || j->read.is_short || j->write.is_short)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+        return strait_error_memory(err, NULL);
     const size_t n = j->arguments.n_chars + j->env.n_chars;
     if (n > MAX_CHARS)
-        return strait_error_set(err, STRAIT_ERR_INPUT, "net run",
-                                "expected at most %d characters of arguments and environment for "
-                                "a guest, found %zu",
-                                MAX_CHARS, n);
+        return strait_refuse(
+            err, "net run",
+            "expected at most %d characters of arguments and environment for a guest, found %zu",
+            MAX_CHARS, n);
     return 0;
 }
 

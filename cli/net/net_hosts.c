@@ -130,11 +130,11 @@ static int agree(const struct strait_net_crew *c, int *mtu_bytes, struct strait_
         const int fits =
             (int)json_integer_value(json_object_get(said, "mtu_bytes")) - STRAIT_EMU_VXLAN_BYTES;
         if (!theirs || strcmp(theirs, program) != 0)
-            return strait_error_set(err, STRAIT_ERR_INPUT, NULL,
-                                    "expected the same program on all hosts, found %s (%.8s) here "
-                                    "and %s (%.8s) on %s",
-                                    STRAIT_VERSION, program, version ? version : "?",
-                                    theirs ? theirs : "?", c->hosts->items[i].name);
+            return strait_refuse(
+                err, NULL,
+                "expected the same program on all hosts, found %s (%.8s) here and %s (%.8s) on %s",
+                STRAIT_VERSION, program, version ? version : "?", theirs ? theirs : "?",
+                c->hosts->items[i].name);
         *mtu_bytes = fits < *mtu_bytes ? fits : *mtu_bytes;
     }
     return *mtu_bytes >= 1000 ? 0
@@ -168,7 +168,7 @@ static int start_all(struct strait_net_crew *c, const struct strait_net_hosts *w
     for (int i = 0; i < c->hosts->n; i++) {
         const char **words = strait_net_launch_words(where->launch, c->hosts->items[i].name, more);
         const int failed = words ? strait_net_crew_start(&c->parts[i], words, err)
-                                 : strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+                                 : strait_error_memory(err, NULL);
         free(words);
         if (failed)
             return -1;
@@ -255,7 +255,7 @@ static int conduct(struct strait_net_crew *c, const struct strait_net_hosts *whe
     sigprocmask(SIG_SETMASK, NULL, &mask);
     signal(SIGPIPE, SIG_IGN);
     c->signals = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
-    int failed = !order           ? strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out")
+    int failed = !order           ? strait_error_memory(err, NULL)
                  : c->signals < 0 ? strait_error_system(err, "signalfd", "cannot be made")
                                   : 0;
     if (!failed)
@@ -281,7 +281,7 @@ int strait_net_hosts_run(const struct strait_net_hosts *hosts, const struct stra
     struct strait_emu_hosts *list = calloc(1, sizeof(*list));
     struct strait_net_crew c = {.hosts = list,
                                 .parts = calloc(STRAIT_EMU_MAX_HOSTS, sizeof(*c.parts))};
-    int failed = !list || !c.parts ? strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out")
+    int failed = !list || !c.parts ? strait_error_memory(err, NULL)
                                    : strait_emu_hosts_read(list, where.file, err) != 0 ||
                                          strait_emu_hosts_resolve(list, err) != 0 ||
                                          strait_emu_hosts_place(list, e->n_ranks, err) != 0;

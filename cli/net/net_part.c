@@ -91,7 +91,7 @@ static int take_order(struct part *p, int *mtu_bytes, struct strait_error *err)
         return strait_error_system(err, cwd, "expected the same folders on all hosts");
     p->host_of = calloc((size_t)integer_of(p->order, "n_ranks") + 1, sizeof(*p->host_of));
     if (!p->host_of)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+        return strait_error_memory(err, NULL);
     *mtu_bytes = 65535;
     const int here = integer_of(p->order, "here");
     json_array_foreach (hosts, h, host) {
@@ -206,7 +206,7 @@ static int run_copies(struct part *p, struct strait_error *err)
     const int to = end < world_end ? end : world_end;
     const char **argv = calloc(json_array_size(words) + 1, sizeof(*argv));
     if (!argv)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+        return strait_error_memory(err, NULL);
     for (size_t i = 0; i < json_array_size(words); i++)
         argv[i] = json_string_value(json_array_get(words, i));
     const struct strait_tensor_copy_plan plan = {

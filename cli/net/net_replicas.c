@@ -322,7 +322,7 @@ int strait_tensor_copy_run(const struct strait_tensor_copy_plan *plan,
     s.signals = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
     int failed = 0;
     if (!s.items)
-        failed = strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+        failed = strait_error_memory(err, NULL);
     else if (s.null < 0 || s.signals < 0)
         failed = strait_error_system(err, NULL, "cannot make a descriptor");
     else if (start_all(&s, err) != 0)

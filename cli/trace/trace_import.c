@@ -50,7 +50,7 @@ static int write_table(const struct import *c, struct strait_import *in, struct 
     const char *slash = strrchr(c->out, '/');
     const bool is_file = ends_with(c->out, ".csv");
     char *text = strait_model_table_text(in->model);
-    int status = text ? 0 : strait_error_set(err, STRAIT_ERR_NOMEM, c->path, "memory ran out");
+    int status = text ? 0 : strait_error_memory(err, c->path);
     snprintf(path, sizeof(path), "%.*s.iters.csv", (int)strlen(c->out) - (is_file ? 4 : 0), c->out);
     if (in->iters && is_file && status == 0) {
         snprintf(head, sizeof(head), "# iters: %s\n", path + (slash ? slash + 1 - c->out : 0));
@@ -89,9 +89,9 @@ static int set_times(const struct import *c, struct strait_import *in, struct st
                                 "without any",
                                 in->format->name);
     if (counts && !c->rate && !c->step)
-        return strait_error_set(err, STRAIT_ERR_INPUT, c->path,
-                                "expected --rate, such as '30 TFLOP/s', or --step, such as '0.8 "
-                                "s': this trace has no times");
+        return strait_refuse(err, c->path,
+                             "expected --rate, such as '30 TFLOP/s', or --step, such as '0.8 s': "
+                             "this trace has no times");
     if (c->rate)
         return strait_quantity_parse(&value, STRAIT_UNIT_COMPUTE, c->rate, "--rate", err) != 0
                    ? -1
@@ -109,14 +109,13 @@ static int no_use(const struct import *c, const struct strait_import *in, struct
     const char *why = json_string_value(json_array_get(in->missing, 0));
     if (in->model)
         why = "with layers: --out NAME.csv writes them";
-    return strait_error_set(err, STRAIT_ERR_INPUT, c->path,
-                            "expected a trace that a table or an experiment can be made of, found "
-                            "%s%s%s",
-                            in->format->name,
-                            !why        ? ""
-                            : in->model ? " "
-                                        : " without ",
-                            why ? why : "");
+    return strait_refuse(
+        err, c->path, "expected a trace that a table or an experiment can be made of, found %s%s%s",
+        in->format->name,
+        !why        ? ""
+        : in->model ? " "
+                    : " without ",
+        why ? why : "");
 }
 
 static int import(const struct import *c, struct strait_import *in, struct strait_error *err)
@@ -130,14 +129,14 @@ static int import(const struct import *c, struct strait_import *in, struct strai
     if (!in->graph && !in->experiment)
         return no_use(c, in, err);
     if (ends_with(c->out, ".csv"))
-        return strait_error_set(err, STRAIT_ERR_INPUT, c->path,
-                                "expected a trace with layers for a table, found %s without any: "
-                                "--out NAME.json writes an experiment",
-                                in->format->name);
+        return strait_refuse(err, c->path,
+                             "expected a trace with layers for a table, found %s without any: "
+                             "--out NAME.json writes an experiment",
+                             in->format->name);
     if (in->slowness && write_slowness(c, in, err) != 0)
         return -1;
     if (!(text = experiment_text(in)))
-        return strait_error_set(err, STRAIT_ERR_NOMEM, c->path, "memory ran out");
+        return strait_error_memory(err, c->path);
     const int status = strait_file_write(c->out, c->force, text, strlen(text), "\n", 1, err);
     free(text);
     return status;

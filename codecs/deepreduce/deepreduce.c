@@ -238,7 +238,7 @@ static int encode_sparse(struct state *s, struct scratch *t, struct strait_write
     strait_write_u8(w, s->method);
     write_index(s, w, t, &n, n_elems, strait_random_bits(key, "deepreduce index", 0, 0));
     if (!reserve_values(t, n, order))
-        return strait_error_set(err, STRAIT_ERR_NOMEM, "deepreduce", "memory ran out");
+        return strait_error_memory(err, "deepreduce");
     for (size_t i = 0; i < n; i++)
         t->values[i] = x[t->index[i]];
     if (order)
@@ -262,7 +262,7 @@ static int deepreduce_encode(void *state, unsigned char *out, size_t *len_bytes,
     } else {
         struct scratch *t = take(s, n_elems);
         if (!t)
-            return strait_error_set(err, STRAIT_ERR_NOMEM, "deepreduce", "memory ran out");
+            return strait_error_memory(err, "deepreduce");
         failed = encode_sparse(s, t, &w, x, n_elems, request.key, err);
         give(s, t);
     }
@@ -288,8 +288,7 @@ static void scatter(float *y, const struct state *s, const struct scratch *t, si
 
 static int no_stream(size_t n_elems, struct strait_error *err)
 {
-    return strait_error_set(err, STRAIT_ERR_INPUT, "deepreduce", "expected a stream of %zu values",
-                            n_elems);
+    return strait_refuse(err, "deepreduce", "expected a stream of %zu values", n_elems);
 }
 
 static int decode_sparse(struct state *s, struct scratch *t, float *y, size_t n_elems,
@@ -309,7 +308,7 @@ static int decode_sparse(struct state *s, struct scratch *t, float *y, size_t n_
         return no_stream(n_elems, err);
     }
     if (!reserve_values(t, n, order))
-        return strait_error_set(err, STRAIT_ERR_NOMEM, "deepreduce", "memory ran out");
+        return strait_error_memory(err, "deepreduce");
     t->order.n = n;
     t->order.signs = s->value.codec->magnitudes;
     if (order && !strait_rank_order_read(r, &t->order, by_rank(s) ? n_elems : n, form_of(s),
@@ -339,7 +338,7 @@ static int deepreduce_decode(void *state, float *y, size_t n_elems, const unsign
     }
     struct scratch *t = take(s, n_elems);
     if (!t)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, "deepreduce", "memory ran out");
+        return strait_error_memory(err, "deepreduce");
     const int failed = decode_sparse(s, t, y, n_elems, &r, err);
     give(s, t);
     return failed;

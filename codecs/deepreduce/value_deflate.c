@@ -65,7 +65,7 @@ static int deflate_encode(const struct strait_value_coder *c, struct strait_writ
     (void)key;
     struct scratch *s = take(c->state);
     if (!s)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, "deflate", "memory ran out");
+        return strait_error_memory(err, "deflate");
     unsigned char piece[1 << 12];
     enum { PIECE_VALUES = sizeof(piece) / 4 };
     int result = Z_OK;
@@ -91,7 +91,7 @@ static int deflate_decode(const struct strait_value_coder *c, float *v, size_t n
 {
     struct scratch *s = take(c->state);
     if (!s)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, "deflate", "memory ran out");
+        return strait_error_memory(err, "deflate");
     unsigned char piece[1 << 12], beyond;
     enum { PIECE_VALUES = sizeof(piece) / 4 };
     int result = len_bytes < UINT_MAX ? Z_OK : Z_DATA_ERROR;
@@ -119,8 +119,7 @@ static int deflate_decode(const struct strait_value_coder *c, float *v, size_t n
     const bool good = result == Z_STREAM_END && n_done == n_values && s->in.avail_in == 0;
     strait_pool_give(c->state, s);
     if (!good)
-        return strait_error_set(err, STRAIT_ERR_INPUT, "deflate",
-                                "expected a zlib stream of %zu values", n_values);
+        return strait_refuse(err, "deflate", "expected a zlib stream of %zu values", n_values);
     return 0;
 }
 

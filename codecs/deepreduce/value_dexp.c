@@ -212,9 +212,8 @@ static int dexp_decode(const struct strait_value_coder *coder, float *v, size_t 
         good = isfinite(c[i]);
     }
     if (!good)
-        return strait_error_set(err, STRAIT_ERR_INPUT, "dexp",
-                                "expected 4 finite numbers in %zu bytes, found %zu bytes", 4 * each,
-                                len_bytes);
+        return strait_refuse(err, "dexp", "expected 4 finite numbers in %zu bytes, found %zu bytes",
+                             4 * each, len_bytes);
     struct decay u = decay_of(c[1], n_values), w = decay_of(c[3], n_values);
     for (size_t i = 0; i < n_values; i++) {
         const double y = c[0] * decay_next(&u) + c[2] * decay_next(&w);

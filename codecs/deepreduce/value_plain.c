@@ -27,8 +27,8 @@ static int raw_decode(const struct strait_value_coder *c, float *v, size_t n_val
                       const unsigned char *in, size_t len_bytes, struct strait_error *err)
 {
     if (len_bytes != 4 * n_values)
-        return strait_error_set(err, STRAIT_ERR_INPUT, c->codec->name,
-                                "expected %zu bytes of values, found %zu", 4 * n_values, len_bytes);
+        return strait_refuse(err, c->codec->name, "expected %zu bytes of values, found %zu",
+                             4 * n_values, len_bytes);
     strait_get_floats(v, in, n_values);
     return 0;
 }

@@ -296,8 +296,7 @@ static int polyfit_decode(const struct strait_value_coder *c, float *v, size_t n
     const bool good =
         c->params.published ? decode_published(v, n_values, &r) : decode_packed(v, n_values, &r);
     if (!good || r.bad || r.p != r.end)
-        return strait_error_set(err, STRAIT_ERR_INPUT, "polyfit",
-                                "expected polynomials for %zu values", n_values);
+        return strait_refuse(err, "polyfit", "expected polynomials for %zu values", n_values);
     return 0;
 }
 

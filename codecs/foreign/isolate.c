@@ -106,7 +106,7 @@ int strait_isolate_room(struct strait_isolate *i, size_t in_bytes, size_t out_by
     if (i->memory && in_bytes < i->in_cap_bytes && out_bytes < i->out_cap_bytes)
         return 0;
     if (in_bytes > SIZE_MAX / 8 || out_bytes > SIZE_MAX / 8)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, i->library, "memory ran out");
+        return strait_error_memory(err, i->library);
     const size_t in = in_bytes >= i->in_cap_bytes ? whole_pages(in_bytes) : i->in_cap_bytes;
     const size_t out = out_bytes >= i->out_cap_bytes ? whole_pages(out_bytes) : i->out_cap_bytes;
     unmap(i);

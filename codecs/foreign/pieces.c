@@ -155,7 +155,7 @@ int strait_pieces_encode(void *state, unsigned char *out, size_t *len_bytes, con
     struct state *s = state;
     void *scratch = take(s);
     if (!scratch)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, s->ops->name, "memory ran out");
+        return strait_error_memory(err, s->ops->name);
     struct strait_writer w = {.p = out, .end = out + strait_pieces_max_bytes(state, n_elems)};
     struct strait_piece piece;
     encode_head(s, &piece, &w, x, n_elems, request);
@@ -215,7 +215,7 @@ int strait_pieces_decode(void *state, float *y, size_t n_elems, const unsigned c
     struct strait_piece piece;
     void *scratch = take(s);
     if (!scratch)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, s->ops->name, "memory ran out");
+        return strait_error_memory(err, s->ops->name);
     bool good = decode_head(s, &piece, &r, n_elems);
     const struct cut cut = cut_of(k, good ? piece.n_cols : 0);
     for (size_t i = 0; i < n_elems && good; i += cut.piece_elems) {
@@ -224,7 +224,6 @@ int strait_pieces_decode(void *state, float *y, size_t n_elems, const unsigned c
     }
     strait_pool_give(&s->pool, scratch);
     if (!good || r.p != r.end)
-        return strait_error_set(err, STRAIT_ERR_INPUT, s->ops->name,
-                                "expected a stream of %zu values", n_elems);
+        return strait_refuse(err, s->ops->name, "expected a stream of %zu values", n_elems);
     return 0;
 }

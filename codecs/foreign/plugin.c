@@ -117,8 +117,7 @@ static int start(struct state *s, struct strait_error *err)
     if (result == 0 && s->bundle.kernel->probe) {
         result = strait_isolate_call(&p->isolate, &job, err);
         if (result == 0 && job.good != 1)
-            result = strait_error_set(err, STRAIT_ERR_INPUT, name, "expected %s",
-                                      s->bundle.kernel->probe_expects);
+            result = strait_refuse(err, name, "expected %s", s->bundle.kernel->probe_expects);
     }
     strait_pool_give(&s->pool, p);
     return result;
@@ -198,7 +197,7 @@ int strait_plugin_encode(void *state, unsigned char *out, size_t *len_bytes, con
     const struct strait_codec_ops *ops = s->ops;
     struct piece *p = take(s);
     if (!p)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, ops->name, "memory ran out");
+        return strait_error_memory(err, ops->name);
     struct strait_writer w = {.p = out, .end = out + strait_plugin_max_bytes(state, n_elems)};
     strait_write_u8(&w, ops->id);
     strait_write_varint(&w, n_elems);
@@ -228,7 +227,7 @@ static int decode_coded(struct state *s, float *y, size_t n, struct strait_reade
     job.in_bytes = (size_t)(r.end - r.p);
     struct piece *p = take(s);
     if (!p)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, s->ops->name, "memory ran out");
+        return strait_error_memory(err, s->ops->name);
     int result = strait_isolate_room(&p->isolate, job.in_bytes, job.out_bytes, err);
     if (result == 0) {
         struct strait_error why = {0};
@@ -268,7 +267,6 @@ int strait_plugin_decode(void *state, float *y, size_t n_elems, const unsigned c
             strait_get_floats(y, r.p, n_elems);
     }
     if (!good)
-        return strait_error_set(err, STRAIT_ERR_INPUT, ops->name, "expected a stream of %zu values",
-                                n_elems);
+        return strait_refuse(err, ops->name, "expected a stream of %zu values", n_elems);
     return 0;
 }

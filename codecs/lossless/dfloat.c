@@ -287,9 +287,9 @@ static int dfloat_decode_from(void *state, float *y, const float *from, size_t n
     if (in[3] != 0 || by > DFLOAT_REFERENCE || (how & ~largest) != 0 ||
         (how != DFLOAT_PLAIN &&
          (n == 0 || by == DFLOAT_PLAIN || (by == DFLOAT_REFERENCE) != (from != NULL))))
-        return strait_error_set(err, STRAIT_ERR_INPUT, s->ops->name,
-                                "expected a stream %s a reference, found another one",
-                                from ? "with" : "without");
+        return strait_refuse(err, s->ops->name,
+                             "expected a stream %s a reference, found another one",
+                             from ? "with" : "without");
     struct strait_reader r = {.p = in + HEAD_BYTES, .end = in + len_bytes};
     struct dfloat_scratch *piece = take(s, n + 1, err);
     if (!piece)
@@ -297,9 +297,7 @@ static int dfloat_decode_from(void *state, float *y, const float *from, size_t n
     const bool good = how == DFLOAT_PLAIN ? get_plain(y, n, r.p, len_bytes - HEAD_BYTES, is_32(s))
                                           : get_all(&r, piece, y, from, n, how);
     strait_pool_give(&s->pool, piece);
-    return good ? 0
-                : strait_error_set(err, STRAIT_ERR_INPUT, s->ops->name,
-                                   "expected a stream of %zu values", n);
+    return good ? 0 : strait_refuse(err, s->ops->name, "expected a stream of %zu values", n);
 }
 
 static int dfloat_decode(void *state, float *y, size_t n_elems, const unsigned char *in,

@@ -25,8 +25,7 @@ static int none_decode(void *state, float *y, size_t n_elems, const unsigned cha
 {
     (void)state;
     if (len_bytes != 4 * n_elems)
-        return strait_error_set(err, STRAIT_ERR_INPUT, "none", "expected %zu bytes, found %zu",
-                                4 * n_elems, len_bytes);
+        return strait_refuse(err, "none", "expected %zu bytes, found %zu", 4 * n_elems, len_bytes);
     strait_get_floats(y, in, n_elems);
     return 0;
 }

@@ -70,10 +70,9 @@ static int prepare(struct strait_lowrank_coder *c, const struct strait_lowrank *
     const size_t p_elems = shape->n_rows * shape->rank, q_elems = shape->n_cols * shape->rank;
     const size_t side = shape->n_rows > shape->n_cols ? shape->n_rows : shape->n_cols;
     if (c->p && (c->shape.n_rows != shape->n_rows || c->shape.n_cols != shape->n_cols))
-        return strait_error_set(err, STRAIT_ERR_INPUT, c->ops->name,
-                                "expected %zu x %zu values as in the rounds before, found %zu x "
-                                "%zu",
-                                c->shape.n_rows, c->shape.n_cols, shape->n_rows, shape->n_cols);
+        return strait_refuse(err, c->ops->name,
+                             "expected %zu x %zu values as in the rounds before, found %zu x %zu",
+                             c->shape.n_rows, c->shape.n_cols, shape->n_rows, shape->n_cols);
     if (c->p)
         return 0;
     c->p = calloc(p_elems + q_elems + strait_lowrank_work_elems(side, shape->rank), sizeof(float));
@@ -181,6 +180,6 @@ int strait_lowrank_decode(void *state, float *y, size_t n_elems, const unsigned 
         strait_lowrank_fits(&shape, n_elems, strait_get32(in + 3), in[1]) &&
         len_bytes - STRAIT_LOWRANK_HEAD_BYTES == 4 * factor_elems(&shape))
         return decode_factors(c, y, &shape, exponent_of(in), in + STRAIT_LOWRANK_HEAD_BYTES, err);
-    return strait_error_set(err, STRAIT_ERR_INPUT, c->ops->name,
-                            "expected a stream of %zu values, found other bytes", n_elems);
+    return strait_refuse(err, c->ops->name, "expected a stream of %zu values, found other bytes",
+                         n_elems);
 }

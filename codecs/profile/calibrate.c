@@ -74,7 +74,7 @@ static int prepare_change(struct measured *m, const struct strait_coder *coder, 
 {
     const float *x = m->tensor->x;
     if (!(m->difference = strait_buffer_new(4 * m->n_elems + 1)))
-        return strait_error_set(err, STRAIT_ERR_NOMEM, "calibration", "memory ran out");
+        return strait_error_memory(err, "calibration");
     if (strait_codec_encode(coder->ops, coder->state, m->encoded, cap, &m->len_bytes,
                             m->tensor->before, m->n_elems, request, err) != 0 ||
         coder->ops->decode(coder->state, m->difference, m->n_elems, m->encoded, m->len_bytes,
@@ -109,7 +109,7 @@ static int begin(struct measured *m, const struct strait_calibration_case *c, vo
     m->encoded = strait_buffer_new(cap + 1);
     m->decoded = strait_buffer_new(4 * m->n_elems + 1);
     if (!m->encoded || !m->decoded)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, "calibration", "memory ran out");
+        return strait_error_memory(err, "calibration");
     if (strait_feedback_needed(&c->spec) &&
         !(m->memory =
               strait_feedback_new(c->spec.ops, c->spec.params, m->n_elems, c->spec.memory, err)))
@@ -309,7 +309,7 @@ static int measure_memory(struct strait_profile *p, unsigned n_repeats, struct s
     strait_buffer_free(x);
     strait_buffer_free(y);
     if (!good)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, "calibration", "memory ran out");
+        return strait_error_memory(err, "calibration");
     qsort(add_s, n_repeats, sizeof(double), by_value);
     qsort(copy_s, n_repeats, sizeof(double), by_value);
     p->add_bytes_per_s = MEMORY_BYTES / add_s[n_repeats / 2];
@@ -335,7 +335,7 @@ int strait_calibrate(struct strait_profile **out, const struct strait_calibratio
     }
     if (!p || !m || !v || !p->title || !p->machine || !p->date || !p->version || !p->source ||
         !p->entries)
-        strait_error_set(err, STRAIT_ERR_NOMEM, "calibration", "memory ran out");
+        strait_error_memory(err, "calibration");
     else
         failed = measure_memory(p, c->n_repeats, err);
     for (size_t i = 0; i < c->n_cases && !failed; i++)

@@ -24,9 +24,8 @@ static int read_name(char *out, size_t cap, struct strait_object *o, const char 
                   : strait_object_string(o, &text, key, err)) != 0)
         return -1;
     if (strlen(text) >= cap)
-        return strait_error_set(err, STRAIT_ERR_INPUT,
-                                strait_object_where(o, key, where, sizeof(where)),
-                                "expected a name of fewer than %zu letters", cap);
+        return strait_refuse(err, strait_object_where(o, key, where, sizeof(where)),
+                             "expected a name of fewer than %zu letters", cap);
     strcpy(out, text);
     return 0;
 }
@@ -37,7 +36,7 @@ static int read_text(char **out, struct strait_object *o, const char *key, struc
     if (strait_object_string(o, &text, key, err) != 0)
         return -1;
     *out = strdup(text);
-    return *out ? 0 : strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+    return *out ? 0 : strait_error_memory(err, NULL);
 }
 
 static int read_speed(double *bytes_per_s, double *fixed_s, struct strait_quantiles *q,
@@ -78,9 +77,8 @@ static int read_bound(struct strait_bound *bound, struct strait_object *entry,
             return -1;
     }
     if (n != 1)
-        return strait_error_set(err, STRAIT_ERR_INPUT,
-                                strait_object_where(entry, "bound", where, sizeof(where)),
-                                "expected one bound such as {\"range\": 1e-3}, found %u", n);
+        return strait_refuse(err, strait_object_where(entry, "bound", where, sizeof(where)),
+                             "expected one bound such as {\"range\": 1e-3}, found %u", n);
     return strait_object_close(&o, err);
 }
 
@@ -93,17 +91,16 @@ static int read_settings(struct strait_profile_entry *e, struct strait_object *o
     const char *settings;
     char text[sizeof(e->codec) + STRAIT_SPEC_CHARS], where[2 * STRAIT_JSON_POINTER_MAX];
     if (!strait_codec_find(e->codec))
-        return strait_error_set(err, STRAIT_ERR_INPUT,
-                                strait_object_where(o, "codec", where, sizeof(where)),
-                                "expected a codec (strait codec list), found \"%s\"", e->codec);
+        return strait_refuse(err, strait_object_where(o, "codec", where, sizeof(where)),
+                             "expected a codec (strait codec list), found \"%s\"", e->codec);
     if (strait_object_string_or(o, &settings, "settings", "", err) != 0)
         return -1;
     if ((size_t)snprintf(text, sizeof(text), "%s%s%s", e->codec, *settings ? ":" : "", settings) >=
             sizeof(text) ||
         strait_codec_spec_parse(&spec, text, &why) != 0 || spec.bound.kind != STRAIT_BOUND_NONE)
-        return strait_error_set(
-            err, STRAIT_ERR_INPUT, strait_object_where(o, "settings", where, sizeof(where)),
-            "expected settings of codec \"%s\" without a bound, found \"%s\"", e->codec, settings);
+        return strait_refuse(err, strait_object_where(o, "settings", where, sizeof(where)),
+                             "expected settings of codec \"%s\" without a bound, found \"%s\"",
+                             e->codec, settings);
     strait_codec_settings_text(e->settings, &spec);
     return 0;
 }
@@ -140,8 +137,8 @@ static int read_entry(struct strait_profile_entry *e, struct strait_object *o,
         read_settings(e, o, err) != 0 || read_bound(&e->bound, o, err) != 0)
         return -1;
     if (!is_kind(e->kind))
-        return strait_error_set(
-            err, STRAIT_ERR_INPUT, strait_object_where(o, "kind", where, sizeof(where)),
+        return strait_refuse(
+            err, strait_object_where(o, "kind", where, sizeof(where)),
             "expected \"param\", \"update\", \"grad\", \"change\" or \"any\", found \"%s\"",
             e->kind);
     if (strait_object_enter(&r, o, "ratio", false, err) != 0 ||
@@ -164,9 +161,8 @@ static int read_all(struct strait_profile *p, struct strait_object *o, const cha
     if (strait_object_string(o, &schema, "schema", err) != 0)
         return -1;
     if (strcmp(schema, "strait-profile/1") != 0)
-        return strait_error_set(err, STRAIT_ERR_INPUT,
-                                strait_object_where(o, "schema", where, sizeof(where)),
-                                "expected \"strait-profile/1\", found \"%s\"", schema);
+        return strait_refuse(err, strait_object_where(o, "schema", where, sizeof(where)),
+                             "expected \"strait-profile/1\", found \"%s\"", schema);
     if (read_text(&p->title, o, "title", err) != 0 ||
         read_text(&p->machine, o, "machine", err) != 0 ||
         read_text(&p->date, o, "date", err) != 0 ||
@@ -180,12 +176,11 @@ static int read_all(struct strait_profile *p, struct strait_object *o, const cha
         return -1;
     const json_t *entries = strait_object_value(o, "entries");
     if (!json_is_array(entries) || json_array_size(entries) > MAX_ENTRIES)
-        return strait_error_set(err, STRAIT_ERR_INPUT,
-                                strait_object_where(o, "entries", where, sizeof(where)),
-                                "expected an array of at most %d entries", MAX_ENTRIES);
+        return strait_refuse(err, strait_object_where(o, "entries", where, sizeof(where)),
+                             "expected an array of at most %d entries", MAX_ENTRIES);
     p->entries = calloc(json_array_size(entries) + 1, sizeof(*p->entries));
     if (!p->entries)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, file, "memory ran out");
+        return strait_error_memory(err, file);
     for (size_t i = 0; i < json_array_size(entries); i++) {
         struct strait_object entry;
         snprintf(pointer, sizeof(pointer), "/entries/%zu", i);
@@ -207,7 +202,7 @@ static int read_at(struct strait_profile **out, const json_t *json, const char *
         return 0;
     strait_profile_free(p);
     *out = NULL;
-    return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out"); /* or what was before */
+    return strait_error_memory(err, NULL); /* or what was before */
 }
 
 int strait_profile_read(struct strait_profile **out, const json_t *json, const char *file,
@@ -328,7 +323,7 @@ int strait_profile_round(struct strait_profile *p, struct strait_error *err)
     struct strait_profile read = {0};
     json_t *json = strait_profile_json(p);
     if (!json)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+        return strait_error_memory(err, NULL);
     const int failed = strait_object_open(&o, p->title, "", json, err) != 0 ||
                        read_all(&read, &o, p->title, err) != 0;
     if (!failed) {
@@ -346,7 +341,7 @@ int strait_profile_save(const struct strait_profile *p, const char *path, struct
     char temporary[4096];
     json_t *json = strait_profile_json(p);
     if (!json)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, path, "memory ran out");
+        return strait_error_memory(err, path);
     struct stat info; /* a device or a pipe is written to, never replaced */
     const bool is_device = stat(path, &info) == 0 && !S_ISREG(info.st_mode);
     const int n = snprintf(temporary, sizeof(temporary), "%s%s", path, is_device ? "" : ".part");
@@ -375,7 +370,7 @@ int strait_profile_merge(struct strait_profile *p, const struct strait_profile *
     const size_t most = p->n_entries + more->n_entries;
     struct strait_profile_entry *entries = realloc(p->entries, (most + 1) * sizeof(*entries));
     if (!entries)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+        return strait_error_memory(err, NULL);
     p->entries = entries;
     for (size_t i = 0; i < more->n_entries; i++) {
         size_t at = 0;

@@ -165,17 +165,16 @@ int strait_profile_find(struct strait_profile_cost *out, const struct strait_pro
             most = fmax(most, p->entries[i].bound.value);
         }
     if (most > 0)
-        return strait_error_set(
-            err, STRAIT_ERR_INPUT, p->title,
-            "expected a %s bound of codec \"%s\" for kind \"%s\" between the "
-            "profile's %g and %g, found %g; measure it with --on both, or strait calibrate codecs",
+        return strait_refuse(
+            err, p->title,
+            "expected a %s bound of codec \"%s\" for kind \"%s\" between the profile's %g and %g, "
+            "found %g; measure it with --on both, or strait calibrate codecs",
             strait_bound_kind_name(bound.kind), codec, kind, least, most, bound.value);
     const bool bounded = bound.kind != STRAIT_BOUND_NONE;
-    return strait_error_set(
-        err, STRAIT_ERR_INPUT, p->title,
-        "expected an entry for codec \"%s\"%s%s%s and kind \"%s\", found "
-        "none%s; measure it with --on both, or strait calibrate codecs "
-        "--codec %s",
-        codec, bounded ? " with a " : "", bounded ? strait_bound_kind_name(bound.kind) : "",
-        bounded ? " bound" : "", kind, others_text(others, sizeof(others), p, spec), codec);
+    return strait_refuse(err, p->title,
+                         "expected an entry for codec \"%s\"%s%s%s and kind \"%s\", found none%s; "
+                         "measure it with --on both, or strait calibrate codecs --codec %s",
+                         codec, bounded ? " with a " : "",
+                         bounded ? strait_bound_kind_name(bound.kind) : "", bounded ? " bound" : "",
+                         kind, others_text(others, sizeof(others), p, spec), codec);
 }

@@ -280,9 +280,9 @@ static int read_head(struct state *s, const struct strait_codec_ops *ops, const 
     *s = (struct state){.ops = ops, .type = in[1], .block = strait_get32(in + 4)};
     if (s->type > ops->params[0].max || in[3] != 0 ||
         (is_mx(ops) ? s->block != MX_BLOCK : s->block > MAX_BLOCK))
-        return strait_error_set(err, STRAIT_ERR_INPUT, ops->name,
-                                "expected a type and a block that it has, found %u and %zu",
-                                s->type, s->block);
+        return strait_refuse(err, ops->name,
+                             "expected a type and a block that it has, found %u and %zu", s->type,
+                             s->block);
     return strait_check_count(ops, in[2], n_elems, err) != 0
                ? -1
                : strait_check_length(ops, total_bytes(s, n_elems), len_bytes, err);

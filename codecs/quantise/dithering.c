@@ -122,8 +122,8 @@ static int dithering_encode(void *state, unsigned char *out, size_t *len_bytes, 
                               .end = out + dithering_bytes(s, n_elems)};
     struct strait_bit_writer bits = {.w = &w};
     if (n_elems > 0x7fffffff)
-        return strait_error_set(err, STRAIT_ERR_INPUT, "dithering",
-                                "expected at most 2147483647 values, found %zu", n_elems);
+        return strait_refuse(err, "dithering", "expected at most 2147483647 values, found %zu",
+                             n_elems);
     out[0] = (unsigned char)strait_codec_dithering.id;
     out[1] = (unsigned char)n_elems;
     strait_put16(out + 2, (uint16_t)s->levels);
@@ -179,10 +179,10 @@ static int dithering_decode(void *state, float *y, size_t n_elems, const unsigne
         }
         good = good && strait_end_bits(&bits, &r) && r.p == r.end;
     }
-    return good ? 0
-                : strait_error_set(err, STRAIT_ERR_INPUT, "dithering",
-                                   "expected omega codes of %zu values, found something else",
-                                   n_elems);
+    return good
+               ? 0
+               : strait_refuse(err, "dithering",
+                               "expected omega codes of %zu values, found something else", n_elems);
 }
 
 const struct strait_codec_ops strait_codec_dithering = {

@@ -117,7 +117,7 @@ static struct scratch *take(struct dynamiq *s, size_t n_supers, struct strait_er
     if (piece && piece->norms && piece->means && piece->widths)
         return piece;
     scratch_free(piece);
-    strait_error_set(err, STRAIT_ERR_NOMEM, "dynamiq", "memory ran out");
+    strait_error_memory(err, "dynamiq");
     return NULL;
 }
 
@@ -366,8 +366,8 @@ static int decode(void *state, float *y, size_t n_elems, const unsigned char *in
         p = get_super(s, y + j * SUPER, values_in(j, n_elems), piece->widths[j], p);
     strait_pool_give(&s->pool, piece);
     return good ? 0
-                : strait_error_set(err, STRAIT_ERR_INPUT, "dynamiq",
-                                   "expected a stream of %zu values with this budget", n_elems);
+                : strait_refuse(err, "dynamiq", "expected a stream of %zu values with this budget",
+                                n_elems);
 }
 
 const struct strait_codec_ops strait_codec_dynamiq = {

@@ -241,8 +241,8 @@ static int inceptionn_decode(void *state, float *y, size_t n_elems, const unsign
     const size_t before_values = HEAD_BYTES + strait_packed_bytes(n_elems, 2);
     if (k < 1 || k > MAX_K || strait_get32(in + 2) != (uint32_t)n_elems ||
         len_bytes < before_values)
-        return strait_error_set(err, STRAIT_ERR_INPUT, "inceptionn",
-                                "expected k of 1 to %d and tags of %zu values", MAX_K, n_elems);
+        return strait_refuse(err, "inceptionn", "expected k of 1 to %d and tags of %zu values",
+                             MAX_K, n_elems);
     for (size_t i = 0; i < n_elems; i += PIECE) {
         const size_t n = n_elems - i < PIECE ? n_elems - i : PIECE;
         strait_unpack(tags, in + HEAD_BYTES + i / 4, n, 2);

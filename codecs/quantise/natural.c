@@ -133,8 +133,7 @@ static int natural_decode(void *state, float *y, size_t n_elems, const unsigned 
     if (strait_check_head(ops, in, len_bytes, HEAD_BYTES, err) != 0)
         return -1;
     if (in[1] != 8 && in[1] != 9)
-        return strait_error_set(err, STRAIT_ERR_INPUT, "natural",
-                                "expected 8 or 9 bits a value, found %u", in[1]);
+        return strait_refuse(err, "natural", "expected 8 or 9 bits a value, found %u", in[1]);
     const unsigned bits = in[1];
     if (strait_check_length(ops, natural_bytes(&(struct state){bits}, n_elems), len_bytes, err) !=
         0)

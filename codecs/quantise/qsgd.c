@@ -169,8 +169,8 @@ static int read_head(struct shape *s, const unsigned char *in, size_t len_bytes,
         return -1;
     *s = (struct shape){(enum payload)in[1], strait_get16(in + 2), strait_get32(in + 4)};
     if (in[1] > PUBLISHED || s->levels == 0 || s->levels > STRAIT_MAX_LEVELS)
-        return strait_error_set(err, STRAIT_ERR_INPUT, "qsgd", "expected 1 to %d levels, found %u",
-                                STRAIT_MAX_LEVELS, (unsigned)s->levels);
+        return strait_refuse(err, "qsgd", "expected 1 to %d levels, found %u", STRAIT_MAX_LEVELS,
+                             (unsigned)s->levels);
     if (strait_check_count(&strait_codec_qsgd, in[8], n_elems, err) != 0)
         return -1;
     return strait_check_length(&strait_codec_qsgd, qsgd_bytes(s, n_elems), len_bytes, err);

@@ -207,8 +207,8 @@ static int decode(void *state, float *y, size_t n_elems, const unsigned char *in
         return -1;
     if (in[1] != s->bits || in[2] != s->levels || strait_get32(in + 4) != s->block ||
         len_bytes != max_bytes(s, n_elems))
-        return strait_error_set(err, STRAIT_ERR_INPUT, "sdp4bit",
-                                "expected a stream of %zu values with these settings", n_elems);
+        return strait_refuse(err, "sdp4bit", "expected a stream of %zu values with these settings",
+                             n_elems);
     const unsigned char *packed = units + (size + s->block - 1) / s->block * sizeof(float);
     struct scratch *piece = take(s, size + 1, err);
     if (!piece)

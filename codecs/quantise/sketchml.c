@@ -184,7 +184,7 @@ static int sketchml_encode(void *state, unsigned char *out, size_t *len_bytes, c
     if (n_elems > 0) {
         struct scratch *scratch = take(s);
         if (!scratch)
-            return strait_error_set(err, STRAIT_ERR_NOMEM, "sketchml", "memory ran out");
+            return strait_error_memory(err, "sketchml");
         encode_values(scratch, out + HEAD_BYTES, x, n_elems, s);
         strait_pool_give(&s->pool, scratch);
     }
@@ -215,8 +215,8 @@ static int sketchml_decode(void *state, float *y, size_t n_elems, const unsigned
         return -1;
     const uint32_t n_bins = strait_get16(in + 2);
     if (in[1] > PUBLISHED || n_bins < 2 || n_bins > MAX_BINS)
-        return strait_error_set(err, STRAIT_ERR_INPUT, "sketchml",
-                                "expected 2 to %d bins, found %u", MAX_BINS, (unsigned)n_bins);
+        return strait_refuse(err, "sketchml", "expected 2 to %d bins, found %u", MAX_BINS,
+                             (unsigned)n_bins);
     const enum payload payload = (enum payload)in[1];
     if (strait_check_count(ops, in[4], n_elems, err) != 0 ||
         strait_check_length(ops, stream_bytes(payload, n_bins, n_elems), len_bytes, err) != 0)
@@ -227,8 +227,8 @@ static int sketchml_decode(void *state, float *y, size_t n_elems, const unsigned
         const size_t n = n_elems - i < PIECE ? n_elems - i : PIECE;
         strait_unpack(codes, packed + i / 8 * bits, n, bits);
         if (!look_up(y + i, codes, n, means, n_bins))
-            return strait_error_set(err, STRAIT_ERR_INPUT, "sketchml",
-                                    "expected bins below %u, found others", (unsigned)n_bins);
+            return strait_refuse(err, "sketchml", "expected bins below %u, found others",
+                                 (unsigned)n_bins);
     }
     return 0;
 }

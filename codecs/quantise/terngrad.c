@@ -253,8 +253,7 @@ static int terngrad_decode(void *state, float *y, size_t n_elems, const unsigned
     if (strait_check_head(ops, in, len_bytes, HEAD_BYTES, err) != 0)
         return -1;
     if (in[1] > TWO_BITS)
-        return strait_error_set(err, STRAIT_ERR_INPUT, "terngrad",
-                                "expected payload 0, 1 or 2, found %u", in[1]);
+        return strait_refuse(err, "terngrad", "expected payload 0, 1 or 2, found %u", in[1]);
     const enum payload payload = (enum payload)in[1];
     const float scale = strait_get_float(in + 3);
     if (strait_check_count(ops, in[2], n_elems, err) != 0 ||
@@ -263,8 +262,7 @@ static int terngrad_decode(void *state, float *y, size_t n_elems, const unsigned
     for (size_t i = 0; i < n_elems; i += PIECE) {
         const size_t n = n_elems - i < PIECE ? n_elems - i : PIECE;
         if (!get_trits(trits, in + HEAD_BYTES + code_bytes(payload, i), n, payload))
-            return strait_error_set(err, STRAIT_ERR_INPUT, "terngrad",
-                                    "expected codes of three values, found others");
+            return strait_refuse(err, "terngrad", "expected codes of three values, found others");
         restore(y + i, trits, n, scale);
     }
     return 0;

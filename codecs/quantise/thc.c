@@ -330,8 +330,8 @@ static int thc_decode(void *state, float *y, size_t n_elems, const unsigned char
     struct thc *s = state;
     struct head h;
     if (!read_head(&h, s, in, len_bytes, n_elems))
-        return strait_error_set(err, STRAIT_ERR_INPUT, "thc",
-                                "expected a stream of %zu values with these settings", n_elems);
+        return strait_refuse(err, "thc", "expected a stream of %zu values with these settings",
+                             n_elems);
     struct scratch *piece = take(s, h.form.size + 1, err);
     if (!piece)
         return -1;
@@ -375,10 +375,9 @@ static int thc_add(void *state, unsigned char *out, size_t cap_bytes, size_t *le
     unsigned most = 0;
     if (!thc_summable(s, a, a_bytes, b, b_bytes) || !read_head(&of_a, s, a, a_bytes, n_elems) ||
         !read_head(&of_b, s, b, b_bytes, n_elems) || cap_bytes < thc_max_bytes(s, n_elems))
-        return strait_error_set(err, STRAIT_ERR_INPUT, "thc",
-                                "expected streams of %zu values, one norm, one key and at most %u "
-                                "in all",
-                                n_elems, UINT16_MAX / s->granularity);
+        return strait_refuse(
+            err, "thc", "expected streams of %zu values, one norm, one key and at most %u in all",
+            n_elems, UINT16_MAX / s->granularity);
     const unsigned n_added = of_a.n_added + of_b.n_added, each = bytes_of_sum(s, n_added),
                    limit = n_added * s->granularity;
     memcpy(out, a, HEAD_BYTES);
@@ -395,8 +394,7 @@ static int thc_add(void *state, unsigned char *out, size_t cap_bytes, size_t *le
         strait_pack(out + HEAD_BYTES + i * each, sums, n, 8 * each);
     }
     if (most > limit)
-        return strait_error_set(err, STRAIT_ERR_INPUT, "thc", "expected numbers up to %u, found %u",
-                                limit, most);
+        return strait_refuse(err, "thc", "expected numbers up to %u, found %u", limit, most);
     *len_bytes = HEAD_BYTES + of_a.form.size * each;
     return 0;
 }

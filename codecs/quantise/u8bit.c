@@ -147,8 +147,7 @@ static int u8bit_decode(void *state, float *y, size_t n_elems, const unsigned ch
         strait_check_length(&strait_codec_u8bit, u8bit_bytes(s, n_elems), len_bytes, err) != 0)
         return -1;
     if (in[1] >= N_ROUNDINGS)
-        return strait_error_set(err, STRAIT_ERR_INPUT, "u8bit",
-                                "expected rounding 0 or 1, found %u", in[1]);
+        return strait_refuse(err, "u8bit", "expected rounding 0 or 1, found %u", in[1]);
     const float scale = strait_get_float(in + 2);
     for (unsigned k = 0; k < N_LEVELS; k++) {
         values[k] = s->levels[in[1]][k] * scale;

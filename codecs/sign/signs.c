@@ -212,7 +212,7 @@ int strait_sign_decode(void *state, float *y, size_t n_elems, const unsigned cha
     }
     good = good && strait_get_signs(y, in + head, len_bytes - head, n_elems, scales[0], scales[1]);
     if (!good)
-        return strait_error_set(err, STRAIT_ERR_INPUT, s->ops->name,
-                                "expected a stream of %zu signs, found other bytes", n_elems);
+        return strait_refuse(err, s->ops->name, "expected a stream of %zu signs, found other bytes",
+                             n_elems);
     return 0;
 }

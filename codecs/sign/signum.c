@@ -53,9 +53,9 @@ static int remember(struct state *s, const float *x, size_t n_elems, struct stra
                                     "no memory for the momentum of %zu values", n_elems);
     }
     if (n_elems != s->n_elems)
-        return strait_error_set(err, STRAIT_ERR_INPUT, "signum",
-                                "expected %zu values as in the rounds before, found %zu",
-                                s->n_elems, n_elems);
+        return strait_refuse(err, "signum",
+                             "expected %zu values as in the rounds before, found %zu", s->n_elems,
+                             n_elems);
     float *m = s->momentum;
     for (size_t i = 0; i < n_elems; i++)
         m[i] = blend(s->beta, m[i], x[i]);

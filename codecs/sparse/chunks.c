@@ -34,7 +34,7 @@ struct strait_chunk_piece *strait_chunk_take(struct strait_pool *pool,
     }
     if (!piece || !piece->at || !piece->values || !piece->index || !piece->in) {
         piece_free(piece);
-        strait_error_set(err, STRAIT_ERR_NOMEM, ops->name, "memory ran out");
+        strait_error_memory(err, ops->name);
         return NULL;
     }
     piece->scratch = piece->index + chunk;

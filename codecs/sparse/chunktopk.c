@@ -150,9 +150,8 @@ static int chunktopk_encode(void *state, unsigned char *out, size_t *len_bytes, 
     struct state *s = state;
     struct strait_writer w = {.p = out, .end = out + chunktopk_bytes(s, n_elems)};
     if (n_elems > STRAIT_SPARSE_MAX_ELEMS)
-        return strait_error_set(err, STRAIT_ERR_INPUT, "chunktopk",
-                                "expected at most %d values, found %zu", STRAIT_SPARSE_MAX_ELEMS,
-                                n_elems);
+        return strait_refuse(err, "chunktopk", "expected at most %d values, found %zu",
+                             STRAIT_SPARSE_MAX_ELEMS, n_elems);
     struct strait_chunk_piece *piece = strait_chunk_take(
         &s->pool, &strait_codec_chunktopk, n_chosen_of(n_elems, s->chunk, s->k), s->chunk, err);
     if (!piece)
@@ -207,8 +206,8 @@ static int chunktopk_decode(void *state, float *y, size_t n_elems, const unsigne
     struct state *s = state;
     const struct head h = head_of(in, len_bytes, n_elems);
     if (h.chunk == 0)
-        return strait_error_set(err, STRAIT_ERR_INPUT, "chunktopk",
-                                "expected a stream of %zu values, found something else", n_elems);
+        return strait_refuse(err, "chunktopk",
+                             "expected a stream of %zu values, found something else", n_elems);
     const size_t n_chosen = n_chosen_of(n_elems, h.chunk, h.k);
     struct strait_reader r = {.p = in + HEAD_BYTES, .end = in + len_bytes};
     struct strait_chunk_piece *piece =
@@ -227,8 +226,7 @@ static int chunktopk_decode(void *state, float *y, size_t n_elems, const unsigne
     }
     strait_pool_give(&s->pool, piece);
     return good ? 0
-                : strait_error_set(err, STRAIT_ERR_INPUT, "chunktopk",
-                                   "expected ascending positions inside each chunk");
+                : strait_refuse(err, "chunktopk", "expected ascending positions inside each chunk");
 }
 
 const struct strait_codec_ops strait_codec_chunktopk = {

@@ -191,9 +191,8 @@ static int countsketch_add(void *state, unsigned char *out, size_t cap_bytes, si
     unsigned rows;
     if (!countsketch_summable(state, a, a_bytes, b, b_bytes) ||
         !read_head(&shape, &rows, a, a_bytes, n_elems) || cap_bytes < a_bytes)
-        return strait_error_set(err, STRAIT_ERR_INPUT, "countsketch",
-                                "expected two sketches of %zu values, one shape and one key",
-                                n_elems);
+        return strait_refuse(err, "countsketch",
+                             "expected two sketches of %zu values, one shape and one key", n_elems);
     memcpy(out, a, HEAD_BYTES);
     for (size_t at = HEAD_BYTES; at < a_bytes; at += 4)
         strait_put_float(out + at,

@@ -34,7 +34,7 @@ struct strait_dct *strait_dct_take(struct strait_pool *pool, struct strait_error
         d->memory = malloc((2 * N_TABLES + 1) * one * sizeof(*d->memory));
     if (!d || !d->memory) {
         free(d);
-        strait_error_set(err, STRAIT_ERR_NOMEM, "dcttopk", "memory ran out");
+        strait_error_memory(err, "dcttopk");
         return NULL;
     }
     for (size_t i = 0; i < N_TABLES; i++) {

@@ -189,9 +189,8 @@ static int dcttopk_encode(void *state, unsigned char *out, size_t *len_bytes, co
     const struct shape shape = shape_of(s, n_elems, request.n_rows);
     struct strait_writer w = {.p = out, .end = out + dcttopk_max_bytes(s, n_elems)};
     if (n_elems > STRAIT_SPARSE_MAX_ELEMS)
-        return strait_error_set(err, STRAIT_ERR_INPUT, "dcttopk",
-                                "expected at most %d values, found %zu", STRAIT_SPARSE_MAX_ELEMS,
-                                n_elems);
+        return strait_refuse(err, "dcttopk", "expected at most %d values, found %zu",
+                             STRAIT_SPARSE_MAX_ELEMS, n_elems);
     const size_t n_chosen = n_chosen_of(&shape);
     struct strait_chunk_piece *piece =
         strait_chunk_take(&s->pool, &strait_codec_dcttopk, n_chosen, s->chunk * s->chunk, err);
@@ -267,8 +266,8 @@ static int dcttopk_decode(void *state, float *y, size_t n_elems, const unsigned 
     struct state *s = state;
     const struct shape shape = head_of(in, len_bytes, n_elems);
     if (shape.chunk == 0)
-        return strait_error_set(err, STRAIT_ERR_INPUT, "dcttopk",
-                                "expected a stream of %zu values, found something else", n_elems);
+        return strait_refuse(err, "dcttopk",
+                             "expected a stream of %zu values, found something else", n_elems);
     const size_t n_chosen = n_chosen_of(&shape);
     struct strait_chunk_piece *piece = strait_chunk_take(&s->pool, &strait_codec_dcttopk, n_chosen,
                                                          shape.chunk * shape.chunk, err);
@@ -288,8 +287,7 @@ static int dcttopk_decode(void *state, float *y, size_t n_elems, const unsigned 
     if (dct)
         strait_pool_give(&s->cosines, dct);
     if (had_memory && !good)
-        strait_error_set(err, STRAIT_ERR_INPUT, "dcttopk",
-                         "expected ascending positions inside each chunk");
+        strait_refuse(err, "dcttopk", "expected ascending positions inside each chunk");
     return good ? 0 : -1;
 }
 

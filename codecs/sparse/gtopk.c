@@ -81,8 +81,8 @@ static int gtopk_add(void *state, unsigned char *out, size_t cap_bytes, size_t *
     struct strait_writer w = {.p = out, .end = out + cap_bytes};
     struct chosen of_a, of_b;
     if (!gtopk_summable(state, a, a_bytes, b, b_bytes))
-        return strait_error_set(err, STRAIT_ERR_INPUT, s->ops->name,
-                                "expected two streams of one length, ratio and payload");
+        return strait_refuse(err, s->ops->name,
+                             "expected two streams of one length, ratio and payload");
     struct strait_sparse_piece *piece_a = strait_sparse_take(s, n_elems, err);
     struct strait_sparse_piece *piece_b = piece_a ? strait_sparse_take(s, n_elems, err) : NULL;
     struct strait_sparse_piece *sum = piece_b ? strait_sparse_take(s, n_elems, err) : NULL;

@@ -99,9 +99,8 @@ static int omnireduce_encode(void *state, unsigned char *out, size_t *len_bytes,
     size_t n_sent = 0;
     (void)request;
     if (n_elems > STRAIT_SPARSE_MAX_ELEMS)
-        return strait_error_set(err, STRAIT_ERR_INPUT, "omnireduce",
-                                "expected at most %d values, found %zu", STRAIT_SPARSE_MAX_ELEMS,
-                                n_elems);
+        return strait_refuse(err, "omnireduce", "expected at most %d values, found %zu",
+                             STRAIT_SPARSE_MAX_ELEMS, n_elems);
     struct strait_chunk_piece *piece =
         strait_chunk_take(&s->pool, &strait_codec_omnireduce, 0, n, err);
     if (!piece)
@@ -158,9 +157,8 @@ static struct stream stream_of(const unsigned char *in, size_t len_bytes, size_t
 
 static int refuse(size_t n_elems, struct strait_error *err)
 {
-    return strait_error_set(err, STRAIT_ERR_INPUT, "omnireduce",
-                            "expected ascending blocks of %zu values, found something else",
-                            n_elems);
+    return strait_refuse(err, "omnireduce",
+                         "expected ascending blocks of %zu values, found something else", n_elems);
 }
 
 static int omnireduce_decode(void *state, float *y, size_t n_elems, const unsigned char *in,
@@ -214,7 +212,7 @@ static int omnireduce_add(void *state, unsigned char *out, size_t cap_bytes, siz
     const size_t block = s[0].block, n = n_merged(&s[0], &s[1]);
     unsigned char *numbers = out + HEAD_BYTES, *values = numbers + 4 * n;
     if (cap_bytes < HEAD_BYTES + 4 * n_blocks(n_elems, block) + 4 * n_elems)
-        return strait_error_set(err, STRAIT_ERR_INPUT, "omnireduce", "expected more room");
+        return strait_refuse(err, "omnireduce", "expected more room");
     put_head(out, block, n_elems, n);
     for (size_t i = 0, j = 0; i < s[0].n_sent || j < s[1].n_sent; numbers += 4) {
         const size_t of_a = number(&s[0], i), of_b = number(&s[1], j), at = least(of_a, of_b),

@@ -105,8 +105,8 @@ static int randomk_add(void *state, unsigned char *out, size_t cap_bytes, size_t
     uint64_t key;
     if (!randomk_summable(state, a, a_bytes, b, b_bytes) ||
         !read_head(s->ops, a, a_bytes, n_elems, &k, &key) || cap_bytes < a_bytes)
-        return strait_error_set(err, STRAIT_ERR_INPUT, s->ops->name,
-                                "expected two streams of one length, ratio, scale and key");
+        return strait_refuse(err, s->ops->name,
+                             "expected two streams of one length, ratio, scale and key");
     memcpy(out, a, HEAD_BYTES);
     for (size_t i = 0; i < k; i++) {
         const size_t at = HEAD_BYTES + 4 * i;

@@ -37,8 +37,8 @@ struct strait_sparse_piece *strait_sparse_take(struct strait_sparse_state *s, si
                                                struct strait_error *err)
 {
     if (n_elems > STRAIT_SPARSE_MAX_ELEMS) {
-        strait_error_set(err, STRAIT_ERR_INPUT, s->ops->name,
-                         "expected at most %d values, found %zu", STRAIT_SPARSE_MAX_ELEMS, n_elems);
+        strait_refuse(err, s->ops->name, "expected at most %d values, found %zu",
+                      STRAIT_SPARSE_MAX_ELEMS, n_elems);
         return NULL;
     }
     struct strait_sparse_piece *piece = strait_pool_take(&s->pool);
@@ -51,7 +51,7 @@ struct strait_sparse_piece *strait_sparse_take(struct strait_sparse_state *s, si
     if (!piece || !index) {
         free(piece);
         free(index);
-        strait_error_set(err, STRAIT_ERR_NOMEM, s->ops->name, "memory ran out");
+        strait_error_memory(err, s->ops->name);
         return NULL;
     }
     *piece = (struct strait_sparse_piece){.cap_elems = n_elems,
@@ -204,8 +204,7 @@ bool strait_sparse_read(const struct strait_sparse_state *s, struct strait_spars
 int strait_sparse_refused(const struct strait_codec_ops *ops, size_t n_elems,
                           struct strait_error *err)
 {
-    return strait_error_set(err, STRAIT_ERR_INPUT, ops->name, "expected a stream of %zu values",
-                            n_elems);
+    return strait_refuse(err, ops->name, "expected a stream of %zu values", n_elems);
 }
 
 int strait_sparse_sent(void *state, size_t n_elems, const unsigned char *in, size_t len_bytes,

@@ -63,8 +63,8 @@ int sz_check_bound(struct strait_bound bound, struct strait_error *err)
     if (strait_bound_check(bound, &strait_codec_sz, err) != 0)
         return -1;
     if (bound.kind == STRAIT_BOUND_RATIO && bound.value < 1)
-        return strait_error_set(err, STRAIT_ERR_INPUT, "sz",
-                                "expected a target ratio of at least 1, found %g", bound.value);
+        return strait_refuse(err, "sz", "expected a target ratio of at least 1, found %g",
+                             bound.value);
     return 0;
 }
 
@@ -121,8 +121,7 @@ static int sz_decode(void *state, float *y, size_t n_elems, const unsigned char 
     if (sz_decode_whole(state, y, n_elems, &r, &good, err) != 0)
         return -1;
     if (!good || r.p != r.end)
-        return strait_error_set(err, STRAIT_ERR_INPUT, "sz", "expected a stream of %zu values",
-                                n_elems);
+        return strait_refuse(err, "sz", "expected a stream of %zu values", n_elems);
     return 0;
 }
 

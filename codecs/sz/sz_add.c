@@ -280,7 +280,7 @@ static int add_whole(struct add_job *job, struct strait_error *err)
         strait_pool_give(&s->decoders, of_a);
     if (of_b)
         strait_pool_give(&s->decoders, of_b);
-    return room ? 0 : strait_error_set(err, STRAIT_ERR_NOMEM, "sz", "memory ran out");
+    return room ? 0 : strait_error_memory(err, "sz");
 }
 
 static int add_by_segments(struct add_job *job, struct strait_error *err)
@@ -298,22 +298,20 @@ static int add_by_segments(struct add_job *job, struct strait_error *err)
     for (const struct operand *o = &job->a; o; o = o == &job->a ? &job->b : NULL)
         if (in_segments(&o->head) && o->r.p != o->r.end)
             job->bad = true;
-    return done ? 0 : strait_error_set(err, STRAIT_ERR_NOMEM, "sz", "memory ran out");
+    return done ? 0 : strait_error_memory(err, "sz");
 }
 
 /* Returns: 0, or -1 with *err */
 static int add_operands(struct add_job *job, size_t n_elems, struct strait_error *err)
 {
     if (!share_step(&job->a.head, &job->b.head))
-        return strait_error_set(err, STRAIT_ERR_INPUT, "sz",
-                                "expected two streams that share a step");
+        return strait_refuse(err, "sz", "expected two streams that share a step");
     set_head(&job->head, &job->a.head, &job->b.head);
     const bool whole = job->head.mode == SZ_CONST || n_elems <= SZ_SEGMENT;
     if ((whole ? add_whole(job, err) : add_by_segments(job, err)) != 0)
         return -1;
     if (job->bad)
-        return strait_error_set(err, STRAIT_ERR_INPUT, "sz", "expected two streams of %zu values",
-                                n_elems);
+        return strait_refuse(err, "sz", "expected two streams of %zu values", n_elems);
     return 0;
 }
 
@@ -324,14 +322,13 @@ int sz_add(void *state, unsigned char *out, size_t cap_bytes, size_t *len_bytes,
     struct strait_writer w = {.p = out, .end = out + cap_bytes};
     struct add_job job = {.state = state, .w = &w};
     if (cap_bytes < sz_max_bytes(state, n_elems))
-        return strait_error_set(err, STRAIT_ERR_INPUT, "sz",
-                                "expected room for %zu bytes, found %zu",
-                                sz_max_bytes(state, n_elems), cap_bytes);
+        return strait_refuse(err, "sz", "expected room for %zu bytes, found %zu",
+                             sz_max_bytes(state, n_elems), cap_bytes);
     const bool open = open_operand(state, &job.a, a, a_bytes, n_elems) &&
                       open_operand(state, &job.b, b, b_bytes, n_elems);
-    const int failed = open ? add_operands(&job, n_elems, err)
-                            : strait_error_set(err, STRAIT_ERR_INPUT, "sz",
-                                               "expected two streams of %zu values", n_elems);
+    const int failed =
+        open ? add_operands(&job, n_elems, err)
+             : strait_refuse(err, "sz", "expected two streams of %zu values", n_elems);
     sz_give_matrix(state, job.a.head.matrix);
     sz_give_matrix(state, job.b.head.matrix);
     *len_bytes = (size_t)(w.p - out);

@@ -17,7 +17,7 @@ static struct stream *stream_new(void *state, struct strait_error *err)
 {
     struct stream *s = calloc(1, sizeof(*s));
     if (!s)
-        strait_error_set(err, STRAIT_ERR_NOMEM, "sz", "memory ran out");
+        strait_error_memory(err, "sz");
     else
         s->state = state;
     return s;
@@ -47,7 +47,7 @@ static int stream_begin(void *state, void **stream, const float *x, size_t n_ele
     s->e = sz_take_encoder(state);
     if (!s->e) {
         stream_end(s);
-        return strait_error_set(err, STRAIT_ERR_NOMEM, "sz", "memory ran out");
+        return strait_error_memory(err, "sz");
     }
     sz_coding_begin(&s->coding, state, s->e, x, n_elems, request.n_rows, request.bound);
     *stream = s;
@@ -72,11 +72,10 @@ static int stream_put(void *stream, unsigned char *out, size_t cap_bytes, size_t
     const struct sz_head *head = &s->coding.head;
     struct strait_writer w = {.p = out, .end = out + cap_bytes};
     if (s->next >= sz_pieces_in(head))
-        return strait_error_set(err, STRAIT_ERR_INPUT, "sz", "expected no piece after the last");
+        return strait_refuse(err, "sz", "expected no piece after the last");
     if (cap_bytes < piece_max_bytes(s->state, head->n_elems))
-        return strait_error_set(err, STRAIT_ERR_INPUT, "sz",
-                                "expected room for %zu bytes, found %zu",
-                                piece_max_bytes(s->state, head->n_elems), cap_bytes);
+        return strait_refuse(err, "sz", "expected room for %zu bytes, found %zu",
+                             piece_max_bytes(s->state, head->n_elems), cap_bytes);
     sz_coding_put(&s->coding, s->e, &w, s->next++);
     *len_bytes = (size_t)(w.p - out);
     *n_done = done_after(head, s->next);
@@ -94,7 +93,7 @@ static int stream_begin_decode(void *state, void **stream, float *y, size_t n_el
     s->d = sz_take_decoder(state);
     if (!s->d) {
         stream_end(s);
-        return strait_error_set(err, STRAIT_ERR_NOMEM, "sz", "memory ran out");
+        return strait_error_memory(err, "sz");
     }
     *stream = s;
     return 0;
@@ -130,9 +129,8 @@ static int stream_get(void *stream, size_t *n_done, const unsigned char *in, siz
     /* After a malformed piece the tables are unknown. */
     if (s->failed || !get_piece(s, &r)) {
         s->failed = true;
-        return strait_error_set(err, STRAIT_ERR_INPUT, "sz",
-                                "expected piece %zu of a stream of %zu values", s->next,
-                                s->coding.head.n_elems);
+        return strait_refuse(err, "sz", "expected piece %zu of a stream of %zu values", s->next,
+                             s->coding.head.n_elems);
     }
     s->next++;
     *n_done = done_after(&s->coding.head, s->next);

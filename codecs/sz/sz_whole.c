@@ -168,7 +168,7 @@ int sz_open_matrix(struct sz_state *s, struct sz_head *head, bool *good, struct 
         return 0;
     struct sz_matrix *m = sz_take_matrix(s, head->n_elems, d->n_rows);
     if (!m)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, "sz", "memory ran out");
+        return strait_error_memory(err, "sz");
     m->rank = d->rank;
     memcpy(m->scale, d->scale, sizeof(m->scale));
     const size_t n_codes = m->rank * (m->n_rows + m->n_columns);
@@ -270,7 +270,7 @@ int sz_encode_whole(struct sz_state *s, struct strait_writer *w, const float *x,
     struct sz_coding c;
     struct sz_encoder *e = sz_take_encoder(s);
     if (!e)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, "sz", "memory ran out");
+        return strait_error_memory(err, "sz");
     sz_coding_begin(&c, s, e, x, n, n_rows, bound);
     const size_t n_pieces = sz_pieces_in(&c.head);
     if (!s->team || n_pieces == 1) {
@@ -292,7 +292,7 @@ int sz_encode_whole(struct sz_state *s, struct strait_writer *w, const float *x,
     strait_turns_release(&job.chosen);
     pthread_mutex_destroy(&job.mutex);
     sz_coding_end(&c);
-    return done ? 0 : strait_error_set(err, STRAIT_ERR_NOMEM, "sz", "memory ran out");
+    return done ? 0 : strait_error_memory(err, "sz");
 }
 
 /* ---- decoding */
@@ -374,6 +374,6 @@ int sz_decode_whole(struct sz_state *s, float *y, size_t n, struct strait_reader
     *good = !job.bad && job.n_done == sz_segments_in(n);
     sz_give_matrix(s, head.matrix);
     if (!job.bad && job.next == 0)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, "sz", "memory ran out");
+        return strait_error_memory(err, "sz");
     return 0;
 }

@@ -25,7 +25,7 @@ int strait_emu_archive_init(struct strait_emu_archive *a, const char *path,
 {
     *a = (struct strait_emu_archive){.path = path, .writer = archive_write_new()};
     if (!a->writer)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+        return strait_error_memory(err, NULL);
     if (archive_write_set_format_cpio_newc(a->writer) != ARCHIVE_OK ||
         archive_write_set_bytes_in_last_block(a->writer, 1) != ARCHIVE_OK ||
         archive_write_open_filename(a->writer, path) != ARCHIVE_OK)
@@ -57,7 +57,7 @@ static int put_head(struct strait_emu_archive *a, const char *path, unsigned mod
 {
     struct archive_entry *e = archive_entry_new();
     if (!e)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+        return strait_error_memory(err, NULL);
     archive_entry_set_pathname(e, path + 1);
     archive_entry_set_mode(e, mode);
     archive_entry_set_size(e, (la_int64_t)n_bytes);
@@ -80,12 +80,12 @@ static int remember(struct strait_emu_archive *a, const char *path, struct strai
         const size_t cap = a->cap_seen ? 2 * a->cap_seen : 64;
         char **grown = realloc(a->seen, cap * sizeof(*grown));
         if (!grown)
-            return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+            return strait_error_memory(err, NULL);
         a->seen = grown;
         a->cap_seen = cap;
     }
     if (!(a->seen[a->n_seen] = strdup(path)))
-        return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+        return strait_error_memory(err, NULL);
     a->n_seen++;
     return 1;
 }
@@ -95,8 +95,7 @@ static int put_file(struct strait_emu_archive *a, const char *path, const struct
 {
     char block[BLOCK_BYTES];
     if ((uint64_t)st->st_size > UINT32_MAX)
-        return strait_error_set(err, STRAIT_ERR_INPUT, path,
-                                "expected a file of less than 4 GiB for the guest");
+        return strait_refuse(err, path, "expected a file of less than 4 GiB for the guest");
     FILE *f = fopen(path, "re");
     if (!f)
         return strait_error_system(err, path, "cannot be read");
@@ -157,7 +156,7 @@ static int add_one(struct strait_emu_archive *a, const char *path, int n_links,
     if (S_ISLNK(st.st_mode))
         return add_link(a, path, n_links, err);
     if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
-        return strait_error_set(err, STRAIT_ERR_INPUT, path, "expected a file or a folder");
+        return strait_refuse(err, path, "expected a file or a folder");
     const int is_new = remember(a, path, err);
     if (is_new <= 0)
         return is_new;
@@ -218,7 +217,7 @@ int strait_emu_archive_add_program(struct strait_emu_archive *a, const char *pat
     const char *const argv[] = {"ldd", path, NULL};
     char *out = calloc(1, LDD_BYTES), *rest = NULL;
     if (!out)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+        return strait_error_memory(err, NULL);
     int failed = strait_emu_archive_add(a, path, err);
     if (!failed && strait_process_run(out, LDD_BYTES, argv, NULL, LDD_LIMIT_S, err) != 0)
         failed = -1;

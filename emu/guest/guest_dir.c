@@ -60,9 +60,9 @@ int strait_emu_guest_dir_check_folder(const char *folder, struct strait_error *e
 {
     return folder[0] == '/' && strpbrk(folder, " \t\n\",'\\") == NULL
                ? 0
-               : strait_error_set(err, STRAIT_ERR_INPUT, folder,
-                                  "expected the absolute path of a folder without blanks, quotes "
-                                  "and commas for a guest");
+               : strait_refuse(err, folder,
+                               "expected the absolute path of a folder without blanks, quotes and "
+                               "commas for a guest");
 }
 
 static int write_folders(const struct strait_emu_uml_plan *plan, const char *name,

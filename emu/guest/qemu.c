@@ -143,9 +143,9 @@ static int boot(const struct strait_emu_uml_plan *plan, double memory_bytes, con
                  "rootfstype=ramfs rdinit=%s " STRAIT_EMU_QEMU_MARK " JOB=%s",
                  strait_share_path(init, sizeof(init), "emu/qemu/init.sh"),
                  plan->job) >= LINE_CHARS)
-        return strait_error_set(err, STRAIT_ERR_INPUT, plan->job,
-                                "expected a shorter path, a kernel takes %d characters",
-                                LINE_CHARS - 1);
+        return strait_refuse(err, plan->job,
+                             "expected a shorter path, a kernel takes %d characters",
+                             LINE_CHARS - 1);
     const char *const argv[] = {
         program, "-M", "microvm,pic=on,pit=on,rtc=on", "-accel", "tcg,thread=single",
         /* one instruction, one nanosecond; and no waiting where nothing is to be done */

@@ -99,7 +99,7 @@ static int boot(const struct strait_emu_uml_plan *plan,
     char shipped[PATH_CHARS];
     const char *argv[32];
     if (!console)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+        return strait_error_memory(err, NULL);
     snprintf(memory, sizeof(memory), "mem=%.0fM", ceil(plan->memory_bytes / 1048576));
     snprintf(files, sizeof(files), "TMPDIR=%s", backing);
     snprintf(where, sizeof(where), "uml_dir=%s", plan->job);

@@ -45,7 +45,7 @@ static void pour(struct strait_rank *r)
     struct strait_packet *p = strait_packet_new(r->run->real_payload ? MESSAGE_BYTES : 0);
     if (!p) {
         struct strait_error err = {.code = STRAIT_OK};
-        strait_error_set(&err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+        strait_error_memory(&err, NULL);
         r->backend->ops->fail(r, &err);
     }
     if (p->data)
@@ -93,7 +93,7 @@ int strait_emu_net_cpu_measure(double *s_per_gbit, const struct strait_run *like
     if (!logs || !network) {
         free(logs);
         strait_network_free(network);
-        return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+        return strait_error_memory(err, NULL);
     }
     struct strait_run run = {.n_ranks = like->n_ranks,
                              .network = network,

@@ -45,10 +45,10 @@ static int check_hystart(const struct strait_tcp *tcp, double k, struct strait_e
     if (!tcp->hystart || (k <= 1 && strait_emu_hystart_is_on()))
         return 0;
     if (k > 1)
-        return strait_error_set(err, STRAIT_ERR_INPUT, "emu",
-                                "expected no HyStart at dilation %g, found \"hystart\" true: its "
-                                "delays are not dilated (--launcher vuml)",
-                                k);
+        return strait_refuse(err, "emu",
+                             "expected no HyStart at dilation %g, found \"hystart\" true: its "
+                             "delays are not dilated (--launcher vuml)",
+                             k);
     FILE *f = strait_emu_in_virtual_time() ? fopen(hystart_path, "w") : NULL;
     const bool written = f && fputs("1\n", f) >= 0;
     if (f && fclose(f) == 0 && written && strait_emu_hystart_is_on())
@@ -65,26 +65,25 @@ static int check_tcp(const struct strait_run *run, double k, struct strait_error
     if (check_hystart(tcp, k, err) != 0)
         return -1;
     if (tcp->congestion == STRAIT_CUBIC && k > 1 && strait_emu_hystart_is_on())
-        return strait_error_set(err, STRAIT_ERR_INPUT, "emu",
-                                "expected congestion control reno or bbr at dilation %g, "
-                                "found cubic, whose HyStart is on and not dilated (it is off in "
-                                "guests: --launcher vuml, uml)",
-                                k);
+        return strait_refuse(
+            err, "emu",
+            "expected congestion control reno or bbr at dilation %g, found cubic, whose HyStart is "
+            "on and not dilated (it is off in guests: --launcher vuml, uml)",
+            k);
     if (tcp->segment_bytes != SEGMENT_BYTES)
-        return strait_error_set(err, STRAIT_ERR_INPUT, "emu",
-                                "expected TCP segments of %d bytes, this kernel's, found %g",
-                                SEGMENT_BYTES, tcp->segment_bytes);
+        return strait_refuse(err, "emu",
+                             "expected TCP segments of %d bytes, this kernel's, found %g",
+                             SEGMENT_BYTES, tcp->segment_bytes);
     if (tcp->initial_window_bytes != SEGMENT_BYTES * WINDOW_SEGMENTS)
-        return strait_error_set(err, STRAIT_ERR_INPUT, "emu",
-                                "expected an initial window of %d bytes, this kernel's, found "
-                                "%g",
-                                SEGMENT_BYTES * WINDOW_SEGMENTS, tcp->initial_window_bytes);
+        return strait_refuse(err, "emu",
+                             "expected an initial window of %d bytes, this kernel's, found %g",
+                             SEGMENT_BYTES * WINDOW_SEGMENTS, tcp->initial_window_bytes);
     const double max_k = strait_emu_dilation_most(run);
     if (k > max_k)
-        return strait_error_set(err, STRAIT_ERR_INPUT, "emu",
-                                "expected a dilation of at most %g, found %g: the longest "
-                                "round trip would take more than %g s",
-                                max_k, k, STRAIT_EMU_MOST_REAL_RTT_S);
+        return strait_refuse(err, "emu",
+                             "expected a dilation of at most %g, found %g: the longest round trip "
+                             "would take more than %g s",
+                             max_k, k, STRAIT_EMU_MOST_REAL_RTT_S);
     return 0;
 }
 
@@ -204,14 +203,13 @@ static int check_names(const struct strait_run *run, struct strait_error *err)
 {
     if (!is_auto(run->realisation) && strcmp(run->realisation, "relay") != 0 &&
         strcmp(run->realisation, "kernel") != 0)
-        return strait_error_set(err, STRAIT_ERR_INPUT, "emu",
-                                "expected the realisation relay, kernel or auto, found \"%s\"",
-                                run->realisation);
+        return strait_refuse(err, "emu",
+                             "expected the realisation relay, kernel or auto, found \"%s\"",
+                             run->realisation);
     if (!is_auto(run->launcher) && strcmp(run->launcher, "root") != 0 &&
         strcmp(run->launcher, "userns") != 0)
-        return strait_error_set(err, STRAIT_ERR_INPUT, "emu",
-                                "expected the launcher root, userns or auto, found \"%s\"",
-                                run->launcher);
+        return strait_refuse(err, "emu", "expected the launcher root, userns or auto, found \"%s\"",
+                             run->launcher);
     return 0;
 }
 
@@ -222,27 +220,24 @@ int strait_emu_prepare(enum strait_emu_realisation *realisation, const struct st
     if (check_names(run, err) != 0)
         return -1;
     if (run->n_ranks < 1 || !n || n->n_ranks != run->n_ranks)
-        return strait_error_set(err, STRAIT_ERR_INPUT, "emu",
-                                "expected a network of %d ranks, found one of %d", run->n_ranks,
-                                n ? n->n_ranks : 0);
+        return strait_refuse(err, "emu", "expected a network of %d ranks, found one of %d",
+                             run->n_ranks, n ? n->n_ranks : 0);
     if (run->control && strcmp(run->control, "unshaped") != 0 && !strait_emu_is_loopback(run))
-        return strait_error_set(err, STRAIT_ERR_INPUT, "emu",
-                                "expected the control \"unshaped\" or \"loopback\", found "
-                                "\"%s\"",
-                                run->control);
+        return strait_refuse(err, "emu",
+                             "expected the control \"unshaped\" or \"loopback\", found \"%s\"",
+                             run->control);
     if (run->dilation != 0 && !(run->dilation >= 1 && run->dilation <= 1000))
-        return strait_error_set(err, STRAIT_ERR_INPUT, "emu",
-                                "expected a dilation of 1 to 1000, found %g", run->dilation);
+        return strait_refuse(err, "emu", "expected a dilation of 1 to 1000, found %g",
+                             run->dilation);
     if (strait_emu_shared_check(run, err) != 0)
         return -1;
     for (int i = 0; i < 2 * (run->n_ranks + n->n_sites); i++) {
         const struct strait_link *l = strait_network_link(n, i);
         if (!(l->rate_bits_per_s > 0 && l->delay_s >= 0))
-            return strait_error_set(err, STRAIT_ERR_INPUT, "emu",
-                                    "expected rates above 0 and delays of at least 0 at the "
-                                    "port of %s %d",
-                                    i / 2 < run->n_ranks ? "rank" : "site",
-                                    i / 2 < run->n_ranks ? i / 2 : i / 2 - run->n_ranks);
+            return strait_refuse(
+                err, "emu", "expected rates above 0 and delays of at least 0 at the port of %s %d",
+                i / 2 < run->n_ranks ? "rank" : "site",
+                i / 2 < run->n_ranks ? i / 2 : i / 2 - run->n_ranks);
     }
     for (int i = 0; i < strait_network_n_links(n) && !strait_emu_is_loopback(run); i++) {
         const double rate = strait_network_link(n, i)->rate_bits_per_s;

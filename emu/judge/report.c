@@ -168,6 +168,6 @@ int strait_emu_report(struct strait_facts *facts, const struct strait_emu_eviden
             failed || json_object_set_new(facts->report, realisation, links_of(&e->relay)) != 0 ||
             json_object_set_new(facts->report, "credit_s", json_real(e->shared->credit_s)) != 0;
     if (failed)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+        return strait_error_memory(err, NULL);
     return strait_emu_validity(facts->invalid, facts->flags, e, err);
 }

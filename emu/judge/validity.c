@@ -280,5 +280,5 @@ int strait_emu_validity(json_t *invalid, json_t *flags, const struct strait_emu_
     }
     v.texts = flags;
     flag_readings(&v);
-    return v.failed ? strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out") : 0;
+    return v.failed ? strait_error_memory(err, NULL) : 0;
 }

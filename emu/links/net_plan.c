@@ -21,14 +21,14 @@ static int check_link(const struct strait_link *link, const char *which, int nod
                   {"jitter_s", link->jitter_s, 1e6},
                   {"queue_bytes", link->queue_bytes, INFINITY}};
     if (!(link->rate_bits_per_s > 0))
-        return strait_error_set(err, STRAIT_ERR_INPUT, NULL,
-                                "expected a rate above 0 for the %s link of node %d, found %g bps",
-                                which, node, link->rate_bits_per_s);
+        return strait_refuse(err, NULL,
+                             "expected a rate above 0 for the %s link of node %d, found %g bps",
+                             which, node, link->rate_bits_per_s);
     for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
         if (!(fields[i].value >= 0 && fields[i].value <= fields[i].max))
-            return strait_error_set(err, STRAIT_ERR_INPUT, NULL,
-                                    "expected %s from 0 to %g for the %s link of node %d, found %g",
-                                    fields[i].name, fields[i].max, which, node, fields[i].value);
+            return strait_refuse(err, NULL,
+                                 "expected %s from 0 to %g for the %s link of node %d, found %g",
+                                 fields[i].name, fields[i].max, which, node, fields[i].value);
     return 0;
 }
 
@@ -36,9 +36,8 @@ int strait_emu_net_plan_check(const struct strait_emu_net_plan *plan, struct str
 {
     const int max_nodes = 16384; /* two descriptors a node */
     if (plan->n_nodes < 1 || plan->n_nodes > max_nodes)
-        return strait_error_set(err, STRAIT_ERR_INPUT, NULL,
-                                "expected 1 to %d nodes in an emulated network, found %d",
-                                max_nodes, plan->n_nodes);
+        return strait_refuse(err, NULL, "expected 1 to %d nodes in an emulated network, found %d",
+                             max_nodes, plan->n_nodes);
     const struct {
         const char *name;
         double value, min, max;
@@ -48,13 +47,12 @@ int strait_emu_net_plan_check(const struct strait_emu_net_plan *plan, struct str
                   {"window_bytes", plan->window_bytes, 0, 1e9}};
     for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
         if (!(fields[i].value >= fields[i].min && fields[i].value <= fields[i].max))
-            return strait_error_set(err, STRAIT_ERR_INPUT, NULL,
-                                    "expected %s from %g to %g, found %g", fields[i].name,
-                                    fields[i].min, fields[i].max, fields[i].value);
+            return strait_refuse(err, NULL, "expected %s from %g to %g, found %g", fields[i].name,
+                                 fields[i].min, fields[i].max, fields[i].value);
     if (plan->trunk && plan->sites)
-        return strait_error_set(err, STRAIT_ERR_INPUT, NULL,
-                                "expected a star on several hosts, found sites, whose links no "
-                                "host has for itself");
+        return strait_refuse(
+            err, NULL,
+            "expected a star on several hosts, found sites, whose links no host has for itself");
     for (int i = 0; i < plan->n_nodes; i++)
         if (check_link(&plan->out[i], "out", i, err) != 0 ||
             check_link(&plan->in[i], "in", i, err) != 0)

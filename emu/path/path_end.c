@@ -62,7 +62,7 @@ int strait_path_end_init(struct strait_path_end *e, int tcp, int udp, const char
     setsockopt(tcp, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
     setsockopt(udp, SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof(on));
     widen(udp);
-    return e->packets ? 0 : strait_error_set(err, STRAIT_ERR_NOMEM, e->who, "memory ran out");
+    return e->packets ? 0 : strait_error_memory(err, e->who);
 }
 
 void strait_path_end_release(struct strait_path_end *e)
@@ -268,9 +268,9 @@ int strait_path_hear(struct strait_path_end *e, struct strait_path_order *o,
                       o->gap_s >= 0 && o->gap_s <= 1 && o->payload_bytes <= MAX_PAYLOAD_BYTES &&
                       (o->word != STRAIT_PATH_GIVE || o->payload_bytes >= HEAD_BYTES);
     return good ? 0
-                : strait_error_set(err, STRAIT_ERR_INPUT, e->who,
-                                   "expected strait calibrate net of this version at the other "
-                                   "end, found something else");
+                : strait_refuse(err, e->who,
+                                "expected strait calibrate net of this version at the other end, "
+                                "found something else");
 }
 
 int strait_path_tell_train(struct strait_path_end *e, struct strait_error *err)
@@ -278,7 +278,7 @@ int strait_path_tell_train(struct strait_path_end *e, struct strait_error *err)
     const struct strait_path_order o = {.word = STRAIT_PATH_TAKEN, .n = (uint32_t)e->n_arrived};
     unsigned char *records = malloc(e->n_arrived * RECORD_BYTES + 1);
     if (!records)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, e->who, "memory ran out");
+        return strait_error_memory(err, e->who);
     for (size_t i = 0; i < e->n_arrived; i++) {
         unsigned char *r = records + i * RECORD_BYTES;
         strait_put32(r, e->packets[i].number);
@@ -295,7 +295,7 @@ int strait_path_hear_train(struct strait_path_end *e, uint32_t n, struct strait_
 {
     unsigned char *records = malloc((size_t)n * RECORD_BYTES + 1);
     if (!records)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, e->who, "memory ran out");
+        return strait_error_memory(err, e->who);
     const int failed = carry(e, records, (size_t)n * RECORD_BYTES, true, err);
     for (e->n_arrived = 0; !failed && e->n_arrived < n; e->n_arrived++) {
         const unsigned char *r = records + e->n_arrived * RECORD_BYTES;

@@ -72,8 +72,7 @@ static int connect_end(struct probing *p, char who[300], struct strait_error *er
     snprintf(who, 300, "%s:%s", plan->host, plan->port);
     const int why = getaddrinfo(plan->host, plan->port, &hints, &to);
     if (why != 0)
-        return strait_error_set(err, STRAIT_ERR_INPUT, who, "expected a host and a port: %s",
-                                gai_strerror(why));
+        return strait_refuse(err, who, "expected a host and a port: %s", gai_strerror(why));
     clock_gettime(CLOCK_MONOTONIC, &now);
     const int tcp = connect_tcp(to, (double)now.tv_sec + plan->connect_s);
     const int udp = tcp < 0 ? -1 : socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);

@@ -17,7 +17,7 @@ static int listen_on(int type, const char *port, struct strait_error *err)
     struct addrinfo *at;
     const int on = 1;
     if (getaddrinfo(NULL, port, &hints, &at) != 0)
-        return strait_error_set(err, STRAIT_ERR_INPUT, port, "expected a port");
+        return strait_refuse(err, port, "expected a port");
     const int fd = socket(AF_INET, type | SOCK_CLOEXEC, 0);
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
     const bool good = fd >= 0 && bind(fd, at->ai_addr, at->ai_addrlen) == 0 &&

@@ -102,7 +102,7 @@ static int make_noise(struct strait_emu_transport *t, struct strait_error *err)
 {
     t->noise = malloc(STRAIT_EMU_NOISE_BYTES);
     if (!t->noise)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+        return strait_error_memory(err, NULL);
     struct strait_sequence s = strait_sequence_at((uint64_t)t->plan.me);
     for (size_t i = 0; i < STRAIT_EMU_NOISE_BYTES; i += sizeof(uint64_t)) {
         const uint64_t bits = strait_sequence_next(&s);
@@ -116,7 +116,7 @@ int strait_emu_transport_new(struct strait_emu_transport **out,
 {
     struct strait_emu_transport *t = calloc(1, sizeof(*t));
     if (!t)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+        return strait_error_memory(err, NULL);
     t->plan = *plan;
     t->listener = t->epoll = t->wake = -1;
     t->ready_end = &t->ready;

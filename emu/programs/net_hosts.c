@@ -19,8 +19,8 @@ static int take_count(int *out, const char *text, const char *where, struct stra
     char *end;
     const long n = strtol(text, &end, 10);
     if (end == text || *end || n < 1 || n > 1000000)
-        return strait_error_set(err, STRAIT_ERR_INPUT, where,
-                                "expected a number of ranks after slots=, found \"%s\"", text);
+        return strait_refuse(err, where, "expected a number of ranks after slots=, found \"%s\"",
+                             text);
     *out = (int)n;
     return 0;
 }
@@ -40,16 +40,14 @@ static int take_word(struct strait_emu_host *host, const char *word, const char 
             return -1;
         return host->rate_bits_per_s > 0
                    ? 0
-                   : strait_error_set(err, STRAIT_ERR_INPUT, where,
-                                      "expected a rate above 0, found \"%s\"", value);
+                   : strait_refuse(err, where, "expected a rate above 0, found \"%s\"", value);
     }
     if (n == 7 && strncmp(word, "address", n) == 0 && strlen(value) < sizeof(host->named)) {
         snprintf(host->named, sizeof(host->named), "%s", value);
         return 0;
     }
-    return strait_error_set(err, STRAIT_ERR_INPUT, where,
-                            "expected slots=, address= or rate= behind a host, found \"%.80s\"",
-                            word);
+    return strait_refuse(err, where,
+                         "expected slots=, address= or rate= behind a host, found \"%.80s\"", word);
 }
 
 /* Names become words of a command line: letters of host names and of user@host alone. */
@@ -70,15 +68,12 @@ static int take_line(struct strait_emu_hosts *hosts, char *line, const char *whe
     if (!word)
         return 0;
     if (!is_name(word))
-        return strait_error_set(err, STRAIT_ERR_INPUT, where,
-                                "expected a host's name, found \"%.80s\"", word);
+        return strait_refuse(err, where, "expected a host's name, found \"%.80s\"", word);
     if (hosts->n == STRAIT_EMU_MAX_HOSTS)
-        return strait_error_set(err, STRAIT_ERR_INPUT, where, "expected at most %d hosts",
-                                STRAIT_EMU_MAX_HOSTS);
+        return strait_refuse(err, where, "expected at most %d hosts", STRAIT_EMU_MAX_HOSTS);
     for (int i = 0; i < hosts->n; i++)
         if (strcmp(hosts->items[i].name, word) == 0)
-            return strait_error_set(err, STRAIT_ERR_INPUT, where,
-                                    "expected each host once, found \"%s\" again", word);
+            return strait_refuse(err, where, "expected each host once, found \"%s\" again", word);
     struct strait_emu_host *host = &hosts->items[hosts->n++];
     *host = (struct strait_emu_host){.rate_bits_per_s = NAN};
     snprintf(host->name, sizeof(host->name), "%s", word);
@@ -101,14 +96,14 @@ int strait_emu_hosts_read(struct strait_emu_hosts *out, const char *file, struct
     for (int n = 1; !failed && fgets(line, sizeof(line), f); n++) {
         snprintf(where, sizeof(where), "%.280s:%d", file, n);
         if (!strchr(line, '\n') && !feof(f))
-            failed = strait_error_set(err, STRAIT_ERR_INPUT, where,
-                                      "expected a line of at most %d bytes", LINE_CHARS - 2);
+            failed =
+                strait_refuse(err, where, "expected a line of at most %d bytes", LINE_CHARS - 2);
         else
             failed = take_line(out, line, where, err);
     }
     fclose(f);
     if (!failed && out->n == 0)
-        failed = strait_error_set(err, STRAIT_ERR_INPUT, file, "expected hosts, found none");
+        failed = strait_refuse(err, file, "expected hosts, found none");
     return failed;
 }
 
@@ -120,17 +115,16 @@ int strait_emu_hosts_resolve(struct strait_emu_hosts *hosts, struct strait_error
         struct addrinfo *found;
         const int refused = getaddrinfo(host->named, NULL, &wanted, &found);
         if (refused)
-            return strait_error_set(err, STRAIT_ERR_INPUT, hosts->file,
-                                    "expected hosts with an IPv4 address, found \"%s\": %s",
-                                    host->named, gai_strerror(refused));
+            return strait_refuse(err, hosts->file,
+                                 "expected hosts with an IPv4 address, found \"%s\": %s",
+                                 host->named, gai_strerror(refused));
         host->address = ((const struct sockaddr_in *)(const void *)found->ai_addr)->sin_addr.s_addr;
         freeaddrinfo(found);
         for (int j = 0; j < i; j++)
             if (hosts->items[j].address == host->address)
-                return strait_error_set(err, STRAIT_ERR_INPUT, hosts->file,
-                                        "expected an address for each host, found one for %s and "
-                                        "%s",
-                                        hosts->items[j].name, host->name);
+                return strait_refuse(err, hosts->file,
+                                     "expected an address for each host, found one for %s and %s",
+                                     hosts->items[j].name, host->name);
     }
     return 0;
 }
@@ -151,14 +145,13 @@ int strait_emu_hosts_place(struct strait_emu_hosts *hosts, int n_ranks, struct s
         host->first = next;
         next += host->n;
         if (host->n == 0)
-            return strait_error_set(err, STRAIT_ERR_INPUT, hosts->file,
-                                    "expected a rank for each host, found %d ranks: none is left "
-                                    "for %s",
-                                    n_ranks, host->name);
+            return strait_refuse(
+                err, hosts->file,
+                "expected a rank for each host, found %d ranks: none is left for %s", n_ranks,
+                host->name);
         if (i + 1 == hosts->n && next < n_ranks)
-            return strait_error_set(err, STRAIT_ERR_INPUT, hosts->file,
-                                    "expected %d slots, one for each rank, found %d", n_ranks,
-                                    next);
+            return strait_refuse(err, hosts->file, "expected %d slots, one for each rank, found %d",
+                                 n_ranks, next);
     }
     return 0;
 }
@@ -186,25 +179,25 @@ int strait_emu_hosts_carry(const struct strait_emu_hosts *hosts,
 {
     char asked[32], has[32];
     if (network->schedules)
-        return strait_error_set(err, STRAIT_ERR_INPUT, hosts->file,
-                                "expected rates that stay on several hosts, found some that change "
-                                "with time, which the hosts do not have in common");
+        return strait_refuse(err, hosts->file,
+                             "expected rates that stay on several hosts, found some that change "
+                             "with time, which the hosts do not have in common");
     for (int i = 0; i < 2 * hosts->n; i++) {
         const struct strait_emu_host *host = &hosts->items[i / 2];
         const bool out = i % 2 == 0;
         const double bits_per_s =
             strait_emu_hosts_demand_bits_per_s(hosts, i / 2, out, network, n_ranks, mtu_bytes);
         if (hosts->n > 1 && isinf(bits_per_s))
-            return strait_error_set(err, STRAIT_ERR_INPUT, hosts->file,
-                                    "expected ports with a rate on several hosts, found some "
-                                    "without on both sides of %s's link",
-                                    host->name);
+            return strait_refuse(err, hosts->file,
+                                 "expected ports with a rate on several hosts, found some without "
+                                 "on both sides of %s's link",
+                                 host->name);
         strait_quantity_format(asked, sizeof(asked), STRAIT_UNIT_LINK_RATE, bits_per_s);
         if (hosts->n > 1 && isnan(host->rate_bits_per_s))
-            return strait_error_set(err, STRAIT_ERR_INPUT, hosts->file,
-                                    "expected the rate of %s's link to the other hosts, which may "
-                                    "have to carry %s: rate=... behind its name",
-                                    host->name, asked);
+            return strait_refuse(err, hosts->file,
+                                 "expected the rate of %s's link to the other hosts, which may "
+                                 "have to carry %s: rate=... behind its name",
+                                 host->name, asked);
         strait_quantity_format(has, sizeof(has), STRAIT_UNIT_LINK_RATE, host->rate_bits_per_s);
         if (bits_per_s > host->rate_bits_per_s)
             return strait_error_set(err, STRAIT_ERR_HOST, hosts->file,

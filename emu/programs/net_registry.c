@@ -34,9 +34,8 @@ static int put(char out[STRAIT_EMU_PLACE_CHARS], const char *a, const char *b, c
 {
     if (snprintf(out, STRAIT_EMU_PLACE_CHARS, "%s%s%s", a, b, c) < STRAIT_EMU_PLACE_CHARS)
         return 0;
-    return strait_error_set(err, STRAIT_ERR_INPUT, a,
-                            "expected a path of at most %d characters for a socket",
-                            STRAIT_EMU_PLACE_CHARS - 1);
+    return strait_refuse(err, a, "expected a path of at most %d characters for a socket",
+                         STRAIT_EMU_PLACE_CHARS - 1);
 }
 
 static int find_folder(char folder[STRAIT_EMU_PLACE_CHARS], struct strait_error *err)
@@ -62,9 +61,9 @@ static int make_folder(const char *folder, struct strait_error *err)
     if (lstat(folder, &info) != 0)
         return strait_error_system(err, folder, "cannot look at the folder of networks");
     if (!S_ISDIR(info.st_mode) || info.st_uid != geteuid() || (info.st_mode & 077) != 0)
-        return strait_error_set(err, STRAIT_ERR_INPUT, folder,
-                                "expected a folder of user %u that others cannot read (mode 700)",
-                                (unsigned)geteuid());
+        return strait_refuse(err, folder,
+                             "expected a folder of user %u that others cannot read (mode 700)",
+                             (unsigned)geteuid());
     return 0;
 }
 

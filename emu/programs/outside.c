@@ -130,8 +130,7 @@ int strait_emu_outside_open(char path[STRAIT_EMU_PLACE_CHARS],
     static const char end[] = ".outside";
     if (snprintf(path, STRAIT_EMU_PLACE_CHARS, "%s/%s%s", place->folder, place->name, end) >=
         STRAIT_EMU_PLACE_CHARS)
-        return strait_error_set(err, STRAIT_ERR_INPUT, place->folder,
-                                "expected a shorter path for a socket");
+        return strait_refuse(err, place->folder, "expected a shorter path for a socket");
     const int listener = connected(path, true, err);
     if (listener < 0)
         return -1;
@@ -184,7 +183,7 @@ int strait_emu_outside_run(const char *path, const char *const *argv, struct str
     if (status < 0 && fd >= 0)
         strait_error_set(err, STRAIT_ERR_BACKEND, path, "the host does not answer");
     else if (!words)
-        strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+        strait_error_memory(err, NULL);
     if (fd >= 0)
         close(fd);
     free(words);

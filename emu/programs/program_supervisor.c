@@ -87,7 +87,7 @@ static int build(struct keeper *k, bool *congestion_set, struct strait_error *er
     k->rooms = calloc((size_t)e->n_ranks, sizeof(*k->rooms));
     int failed = 0;
     if (!hosts || !k->rooms)
-        failed = strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+        failed = strait_error_memory(err, NULL);
     if (!failed)
         failed = strait_emu_net_probe(&can, k->plan->tun_path, err) != 0 ||
                  strait_emu_choose_realisation(&realisation, &run, &can, err) != 0 ||
@@ -138,7 +138,7 @@ static int set_up(struct keeper *k, struct strait_error *err)
         k->state, "realisation",
         json_string(strait_emu_realisation_name(strait_emu_net_realisation(k->net))));
     if (!k->state)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+        return strait_error_memory(err, NULL);
     return be_found(k, err);
 }
 

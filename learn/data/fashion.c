@@ -16,7 +16,7 @@ static uint32_t big_endian(const unsigned char *p)
 
 static int bad(struct strait_error *err, const char *path, const char *what)
 {
-    return strait_error_set(err, STRAIT_ERR_INPUT, path, "expected %s", what);
+    return strait_refuse(err, path, "expected %s", what);
 }
 
 /* Read a file of n items (all if limit is 0) of item_bytes each, and dimensions that fit. */
@@ -89,14 +89,14 @@ int strait_fashion_read(struct strait_images *images, int held_out, long limit,
                   limit, err))
         goto failed;
     if (n_labels != images->n) {
-        strait_error_set(err, STRAIT_ERR_INPUT, "fashion-mnist",
-                         "expected as many labels as images, found %u and %u", n_labels, images->n);
+        strait_refuse(err, "fashion-mnist", "expected as many labels as images, found %u and %u",
+                      n_labels, images->n);
         goto failed;
     }
     for (uint32_t i = 0; i < images->n; i++)
         if (images->labels[i] >= STRAIT_FASHION_CLASSES) {
-            strait_error_set(err, STRAIT_ERR_INPUT, "fashion-mnist",
-                             "expected labels below 10, found %u", images->labels[i]);
+            strait_refuse(err, "fashion-mnist", "expected labels below 10, found %u",
+                          images->labels[i]);
             goto failed;
         }
     return 0;

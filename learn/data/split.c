@@ -97,10 +97,10 @@ int strait_split_new(struct strait_split *s, const unsigned char *labels, unsign
             break;
     }
     if (!fits) {
-        strait_error_set(err, STRAIT_ERR_INPUT, NULL,
-                         "expected data for %d workers with at least %u examples each, found none "
-                         "in %d draws of a split of %u with alpha %g: raise alpha",
-                         n_workers, least, isinf(alpha) ? 1 : MAX_DRAWS, n, alpha);
+        strait_refuse(err, NULL,
+                      "expected data for %d workers with at least %u examples each, found none in "
+                      "%d draws of a split of %u with alpha %g: raise alpha",
+                      n_workers, least, isinf(alpha) ? 1 : MAX_DRAWS, n, alpha);
         goto out;
     }
     for (size_t i = 0; i < k; i++)

@@ -45,7 +45,7 @@ static int append(struct learn_text *t, size_t topic, const char *path, struct s
         unsigned char *more = realloc(t->words, at + got);
         if (!more) {
             fclose(f);
-            return strait_error_set(err, STRAIT_ERR_NOMEM, path, "memory ran out");
+            return strait_error_memory(err, path);
         }
         t->words = more;
         for (size_t i = 0; i < got; i++) {
@@ -120,7 +120,7 @@ int learn_text_windows(struct learn_text_windows *w, const struct learn_text *t,
     w->topics = malloc(w->n_train + 1);
     if (!w->train || !w->held_out || !w->topics) {
         learn_text_windows_release(w);
-        return strait_error_set(err, STRAIT_ERR_NOMEM, "text", "memory ran out");
+        return strait_error_memory(err, "text");
     }
     for (size_t k = 0; k < LEARN_TEXT_TOPICS; k++) {
         const size_t from = t->first[k], middle = cut(t, k), to = t->first[k + 1];

@@ -79,9 +79,7 @@ static int read_layer(struct reader *r, char *line, struct strait_error *err)
         }
         return 0;
     }
-    return strait_plain_layers_add(&r->layers, &layer)
-               ? 0
-               : strait_error_set(err, STRAIT_ERR_NOMEM, r->s->path, "memory ran out");
+    return strait_plain_layers_add(&r->layers, &layer) ? 0 : strait_error_memory(err, r->s->path);
 }
 
 static int read_head(struct reader *r, int64_t *n_layers, struct strait_error *err)

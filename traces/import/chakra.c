@@ -210,7 +210,7 @@ static int next_message(struct strait_source *s, unsigned char **message, size_t
         if (done + more > *cap) { /* as bytes come, not as the length says */
             unsigned char *larger = realloc(*message, 2 * (done + more));
             if (!larger)
-                return strait_error_set(err, STRAIT_ERR_NOMEM, s->path, "memory ran out");
+                return strait_error_memory(err, s->path);
             *message = larger;
             *cap = 2 * (done + more);
         }
@@ -231,7 +231,7 @@ static int read_file(struct strait_chakra *c, struct strait_source *s, struct st
         if (n++ == 0)
             continue; /* GlobalMetadata */
         if (!take_node(&c->node, &b))
-            more = strait_error_set(err, STRAIT_ERR_NOMEM, s->path, "memory ran out");
+            more = strait_error_memory(err, s->path);
         else if (b.is_bad)
             more =
                 strait_source_fail_byte(s, err, "expected a node before this, found a damaged one");

@@ -167,7 +167,7 @@ int strait_chakra_add(struct strait_chakra *c, struct strait_source *s, struct s
         return -1;
     const int64_t item = item_of(&c->ids, &c->node.id, sizeof(c->node.id));
     if (item < 0)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, s->path, "memory ran out");
+        return strait_error_memory(err, s->path);
     if (c->ids.items[item].value > 0)
         return strait_source_fail_byte(s, err, "expected each id once, found node %llu again",
                                        (unsigned long long)c->node.id);
@@ -178,7 +178,7 @@ int strait_chakra_add(struct strait_chakra *c, struct strait_source *s, struct s
     for (size_t i = 0; i < c->node.n_deps; i++) {
         const int64_t from = item_of(&c->ids, &c->node.deps[i], sizeof(c->node.deps[i]));
         if (from < 0)
-            return strait_error_set(err, STRAIT_ERR_NOMEM, s->path, "memory ran out");
+            return strait_error_memory(err, s->path);
         if (strait_program_edge_add(c->in->graph, c->rank, (uint32_t)from, (uint32_t)at, false,
                                     err) != 0)
             return -1;
@@ -197,9 +197,9 @@ static int end_rank(struct strait_chakra *c, const char *path, struct strait_err
         uint64_t id;
         memcpy(&id, c->ids.bytes + c->ids.items[item].at, sizeof(id));
         if (c->ids.items[item].value == 0)
-            return strait_error_set(err, STRAIT_ERR_INPUT, path,
-                                    "expected node %llu, which another one waits for, found none",
-                                    (unsigned long long)id);
+            return strait_refuse(err, path,
+                                 "expected node %llu, which another one waits for, found none",
+                                 (unsigned long long)id);
         rank->edges[i].from = c->ids.items[item].value - 1;
     }
     strait_labels_clear(&c->ids);
@@ -219,8 +219,7 @@ static int find_groups(struct strait_chakra *c, struct strait_error *err)
 {
     struct strait_program *g = c->in->graph;
     int index[UINT8_MAX + 1] = {0}, *members = malloc((size_t)g->n_ranks * sizeof(*members));
-    int status =
-        members ? 0 : strait_error_set(err, STRAIT_ERR_NOMEM, c->in->path, "memory ran out");
+    int status = members ? 0 : strait_error_memory(err, c->in->path);
     for (size_t k = 0; k < c->groups.n && status == 0; k++) {
         char name[64];
         int n = 0;

@@ -148,7 +148,7 @@ static int finish_devices(struct strait_import *in, struct device *devices, size
                                "topology", "star", "client", ports, "server", "rate", "10 Gbps");
     return in->experiment && put_slowness(in, devices, n, median) == 0
                ? 0
-               : strait_error_set(err, STRAIT_ERR_NOMEM, in->path, "memory ran out");
+               : strait_error_memory(err, in->path);
 }
 
 static int read_devices(struct strait_import *in, struct strait_source *s, struct strait_error *err)
@@ -287,7 +287,7 @@ static int finish_behaviour(struct strait_import *in, const struct timetable *t,
             json_pack("{s:s, s:{s:s, s:s, s:s}, s:I}", "model", "cnn", "strategy", "name", "fedavg",
                       "dropout", dropout, "deadline", "60 s", "clients", (json_int_t)n);
     }
-    return in->experiment ? 0 : strait_error_set(err, STRAIT_ERR_NOMEM, in->path, "memory ran out");
+    return in->experiment ? 0 : strait_error_memory(err, in->path);
 }
 
 static int read_behaviour(struct strait_import *in, struct strait_source *s,

@@ -31,7 +31,7 @@ static int64_t item_of(struct reader *r, const char *label, struct strait_error 
         return item;
     if (strait_labels_put(&r->labels, label, strlen(label), 0))
         return (int64_t)r->labels.n - 1;
-    return strait_error_set(err, STRAIT_ERR_NOMEM, r->s->path, "memory ran out");
+    return strait_error_memory(err, r->s->path);
 }
 
 /* "to 1", "tag 0", "cpu 0", "nic 0" in any order behind an operation. */
@@ -213,7 +213,7 @@ static int read_head(struct reader *r, struct strait_error *err)
     if (!(r->in->graph = strait_program_new((int)n_ranks, err)))
         return -1;
     if (!(r->seen = calloc((size_t)n_ranks, sizeof(*r->seen))))
-        return strait_error_set(err, STRAIT_ERR_NOMEM, r->s->path, "memory ran out");
+        return strait_error_memory(err, r->s->path);
     return 0;
 }
 

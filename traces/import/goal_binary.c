@@ -69,7 +69,7 @@ static int read_head(struct reader *r, struct strait_error *err)
                                        STRAIT_PROGRAM_MAX_RANKS, (unsigned long long)n_ranks);
     r->spans = calloc(n_ranks, sizeof(*r->spans));
     if (!r->spans)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, r->s->path, "memory ran out");
+        return strait_error_memory(err, r->s->path);
     r->in->graph = strait_program_new((int)n_ranks, err);
     if (!r->in->graph)
         return -1;
@@ -132,7 +132,7 @@ static int read_nodes(struct reader *r, struct strait_error *err)
             const size_t cap = r->cap_waiting ? 2 * r->cap_waiting : 1024;
             struct waiting *more = realloc(r->waiting, cap * sizeof(*more));
             if (!more)
-                return strait_error_set(err, STRAIT_ERR_NOMEM, r->s->path, "memory ran out");
+                return strait_error_memory(err, r->s->path);
             r->waiting = more;
             r->cap_waiting = cap;
         }

@@ -175,7 +175,7 @@ static int finish(struct reader *r, struct strait_error *err)
     size_t n_iterations, n_shapes = 0;
     int status = 0;
     if (!find_offsets(r, &n_iterations))
-        return strait_error_set(err, STRAIT_ERR_NOMEM, in->path, "memory ran out");
+        return strait_error_memory(err, in->path);
     if (r->n > 0)
         qsort(r->tensors, r->n, sizeof(*r->tensors), by_offset);
     for (size_t i = 0; i < r->n && status == 0; i++) {
@@ -188,7 +188,7 @@ static int finish(struct reader *r, struct strait_error *err)
         n_shapes++;
         memcpy(one.name, t->name, sizeof(one.name));
         if (!strait_plain_layers_add(&layers, &one))
-            status = strait_error_set(err, STRAIT_ERR_NOMEM, in->path, "memory ran out");
+            status = strait_error_memory(err, in->path);
     }
     strait_import_fact(in, "tensors", json_integer((json_int_t)r->n));
     strait_import_fact(in, "iterations", json_integer((json_int_t)n_iterations));
@@ -223,7 +223,7 @@ static int read_all(struct strait_import *in, struct strait_source *s, struct st
     strait_chrome_begin(&c, s, err);
     while ((more = strait_chrome_next(&c, &e)) > 0)
         if (!take(&r, &e)) {
-            more = strait_error_set(err, STRAIT_ERR_NOMEM, s->path, "memory ran out");
+            more = strait_error_memory(err, s->path);
             break;
         }
     const int status = more < 0 ? -1 : finish(&r, err);

@@ -57,14 +57,14 @@ static const struct strait_import_format *recognise(struct strait_source *s,
         strait_error_set(err, s->err.code, s->err.where, "%s", s->err.text);
     else if ((n >= 8 && memcmp(head, "# name: ", 8) == 0) ||
              (n >= 12 && memcmp(head, "layer_index,", 12) == 0))
-        strait_error_set(err, STRAIT_ERR_INPUT, s->path,
-                         "expected a trace of another tool, found a layer table: name it as "
-                         "\"model\" in an experiment");
+        strait_refuse(err, s->path,
+                      "expected a trace of another tool, found a layer table: name it as \"model\" "
+                      "in an experiment");
     else
-        strait_error_set(err, STRAIT_ERR_INPUT, s->path,
-                         "expected a trace of a known format (--format says which: %s), found none "
-                         "that begins so",
-                         all);
+        strait_refuse(err, s->path,
+                      "expected a trace of a known format (--format says which: %s), found none "
+                      "that begins so",
+                      all);
     return NULL;
 }
 
@@ -74,7 +74,7 @@ int strait_import_source(struct strait_import *in, struct strait_source *s,
     *in = (struct strait_import){
         .path = s->path, .facts = json_object(), .inferred = json_array(), .missing = json_array()};
     if (!in->facts || !in->inferred || !in->missing)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, s->path, "memory ran out");
+        return strait_error_memory(err, s->path);
     in->format = format ? format : recognise(s, err);
     if (!in->format || in->format->read(in, s, err) != 0 ||
         (in->graph && strait_program_finish(in->graph, s->path, err) != 0))
@@ -114,10 +114,10 @@ int strait_import_graph(struct strait_program **out, const char *path, struct st
     struct strait_import in;
     int status = strait_import_read(&in, path, NULL, err);
     if (status == 0 && !in.graph)
-        status = strait_error_set(err, STRAIT_ERR_INPUT, path,
-                                  "expected a trace that says what each rank does (goal, ti, "
-                                  "chakra), found %s",
-                                  in.format->name);
+        status = strait_refuse(
+            err, path,
+            "expected a trace that says what each rank does (goal, ti, chakra), found %s",
+            in.format->name);
     *out = status == 0 ? in.graph : NULL;
     if (status == 0)
         in.graph = NULL;
@@ -134,7 +134,7 @@ int strait_import_stand_in(struct strait_model **out, const char *path, struct s
     if (b.failed || !strait_build_layer(&b, "trace", "none", 0) ||
         !strait_build_param(&b, "none", 1, &one) || strait_model_set_source(b.m, path, err) != 0) {
         strait_build_release(&b);
-        return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+        return strait_error_memory(err, NULL);
     }
     snprintf(b.m->timing_source, sizeof(b.m->timing_source), "the trace %.200s", path);
     snprintf(b.m->device, sizeof(b.m->device), "the trace's own");

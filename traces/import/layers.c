@@ -73,9 +73,8 @@ int strait_plain_layers_finish(struct strait_plain_layers *l, struct strait_impo
         if (!(l->items[i].n_elems >= 1 && l->items[i].n_elems <= MAX_ELEMS)) {
             json_decref(seen);
             strait_build_release(&b);
-            return strait_error_set(err, STRAIT_ERR_INPUT, in->path,
-                                    "expected 1 to %g elements of \"%s\", found %g", MAX_ELEMS,
-                                    l->items[i].name, l->items[i].n_elems);
+            return strait_refuse(err, in->path, "expected 1 to %g elements of \"%s\", found %g",
+                                 MAX_ELEMS, l->items[i].name, l->items[i].n_elems);
         }
     }
     for (size_t i = 0; i < l->n && has_memory; ready_s -= l->items[i++].bwd_s)
@@ -83,7 +82,7 @@ int strait_plain_layers_finish(struct strait_plain_layers *l, struct strait_impo
     json_decref(seen);
     int status = -1;
     if (!has_memory) {
-        strait_error_set(err, STRAIT_ERR_NOMEM, in->path, "memory ran out");
+        strait_error_memory(err, in->path);
     } else {
         b.m->timing = STRAIT_TIMING_USER_TABLE;
         snprintf(b.m->timing_source, sizeof(b.m->timing_source), "%s", timing);

@@ -37,7 +37,7 @@ static int read_list(struct list *list, const char *text, double max, struct str
                                            max, c);
         double *more = realloc(list->items, (list->n + 1) * sizeof(*more));
         if (!more)
-            return strait_error_set(err, STRAIT_ERR_NOMEM, s->path, "memory ran out");
+            return strait_error_memory(err, s->path);
         list->items = more;
         list->items[list->n++] = x;
         c = end;
@@ -94,7 +94,7 @@ static int finish(struct log *log, struct strait_import *in, struct strait_error
         one.fwd_s = total > 0 ? forward_s * log->sizes.items[i] / total : 0;
         snprintf(one.name, sizeof(one.name), "layer%zu", i);
         if (!strait_plain_layers_add(&layers, &one))
-            status = strait_error_set(err, STRAIT_ERR_NOMEM, in->path, "memory ran out");
+            status = strait_error_memory(err, in->path);
     }
     strait_import_fact(in, "tensors", json_integer((json_int_t)log->sizes.n));
     strait_import_missing(in, "names and shapes of layers: they are called by their place");

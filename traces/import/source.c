@@ -17,7 +17,7 @@ static int begin(struct strait_source *s, const char *path, struct strait_error 
 {
     *s = (struct strait_source){.path = path};
     if (!(s->buffer = malloc(STRAIT_SOURCE_BUFFER + 1)))
-        return strait_error_set(err, STRAIT_ERR_NOMEM, path, "memory ran out");
+        return strait_error_memory(err, path);
     s->buffer[0] = '\0';
     return 0;
 }
@@ -33,15 +33,14 @@ int strait_source_open(struct strait_source *s, const char *path, struct strait_
     if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) || status.st_size == 0) {
         const bool is_file = S_ISREG(status.st_mode);
         close(fd);
-        return strait_error_set(err, STRAIT_ERR_INPUT, path,
-                                "expected a file with a trace, found %s",
-                                is_file                   ? "an empty one"
-                                : S_ISDIR(status.st_mode) ? "a folder"
-                                                          : "something that is no file");
+        return strait_refuse(err, path, "expected a file with a trace, found %s",
+                             is_file                   ? "an empty one"
+                             : S_ISDIR(status.st_mode) ? "a folder"
+                                                       : "something that is no file");
     }
     if (!(s->gz = gzdopen(fd, "rb"))) {
         close(fd);
-        return strait_error_set(err, STRAIT_ERR_NOMEM, path, "memory ran out");
+        return strait_error_memory(err, path);
     }
     gzbuffer(s->gz, STRAIT_SOURCE_BUFFER);
     return 0;
@@ -55,7 +54,7 @@ int strait_source_of(struct strait_source *s, const char *path, const void *byte
     if (n > STRAIT_SOURCE_BUFFER) {
         unsigned char *larger = realloc(s->buffer, n + 1);
         if (!larger)
-            return strait_error_set(err, STRAIT_ERR_NOMEM, path, "memory ran out");
+            return strait_error_memory(err, path);
         s->buffer = larger;
     }
     memcpy(s->buffer, bytes, n);
@@ -91,10 +90,10 @@ size_t strait_source_fill(struct strait_source *s, size_t n)
             if (code == Z_ERRNO)
                 strait_error_path(&s->err, s->path, "cannot read");
             else
-                strait_error_set(&s->err, STRAIT_ERR_INPUT, s->path,
-                                 "expected gzip data, found them damaged or cut off after %llu "
-                                 "bytes of content: %s",
-                                 (unsigned long long)(s->before + s->end), why);
+                strait_refuse(&s->err, s->path,
+                              "expected gzip data, found them damaged or cut off after %llu bytes "
+                              "of content: %s",
+                              (unsigned long long)(s->before + s->end), why);
             s->end = s->at; /* nothing of it is believed */
         }
         if (got <= 0)
@@ -120,7 +119,7 @@ __attribute__((format(printf, 4, 0))) static int fail(const struct strait_source
     if (s->has_failed)
         return strait_error_set(err, s->err.code, s->err.where, "%s", s->err.text);
     vsnprintf(text, sizeof(text), format, args);
-    return strait_error_set(err, STRAIT_ERR_INPUT, where, "%s", text);
+    return strait_refuse(err, where, "%s", text);
 }
 
 int strait_source_fail_line(const struct strait_source *s, struct strait_error *err,
@@ -159,7 +158,7 @@ static int append(struct strait_source *s, size_t *len, size_t n, struct strait_
         const size_t cap = 2 * (*len + n + 1);
         char *more = realloc(s->text, cap);
         if (!more)
-            return strait_error_set(err, STRAIT_ERR_NOMEM, s->path, "memory ran out");
+            return strait_error_memory(err, s->path);
         s->text = more;
         s->cap_text = cap;
     }

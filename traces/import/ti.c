@@ -85,17 +85,16 @@ static int add_path(struct list *list, const char *of, const char *name, struct 
     FILE *there = fopen(path, "re");
     if (!there && name[0] != '/' &&
         snprintf(path, sizeof(path), "%s/%s", dirname(folder), name) >= (int)sizeof(path))
-        return strait_error_set(err, STRAIT_ERR_INPUT, of, "expected shorter paths");
+        return strait_refuse(err, of, "expected shorter paths");
     if (there)
         fclose(there);
     char **more =
         list->n < MAX_FILES ? realloc(list->paths, ((size_t)list->n + 1) * sizeof(*more)) : NULL;
     if (!more)
-        return strait_error_set(err, STRAIT_ERR_INPUT, of, "expected at most %d files", MAX_FILES);
+        return strait_refuse(err, of, "expected at most %d files", MAX_FILES);
     list->paths = more;
     list->paths[list->n] = strdup(path);
-    return list->paths[list->n++] ? 0
-                                  : strait_error_set(err, STRAIT_ERR_NOMEM, of, "memory ran out");
+    return list->paths[list->n++] ? 0 : strait_error_memory(err, of);
 }
 
 /* Lines that do not begin with a rank are files. */
@@ -136,12 +135,12 @@ static int begin_graph(struct strait_ti *r, struct strait_error *err)
 {
     r->n_ranks = r->highest + 1;
     if (r->n_ranks <= 0)
-        return strait_error_set(err, STRAIT_ERR_INPUT, r->in->path,
-                                "expected lines of a rank and an action, found none");
+        return strait_refuse(err, r->in->path,
+                             "expected lines of a rank and an action, found none");
     if (!(r->in->graph = strait_program_new(r->n_ranks, err)))
         return -1;
     if (!(r->ranks = calloc((size_t)r->n_ranks, sizeof(*r->ranks))))
-        return strait_error_set(err, STRAIT_ERR_NOMEM, r->in->path, "memory ran out");
+        return strait_error_memory(err, r->in->path);
     for (int i = 0; i < r->n_ranks; i++)
         r->ranks[i] = (struct strait_ti_rank){.last = -1, .default_type = STRAIT_TI_BYTE};
     return 0;
@@ -174,9 +173,9 @@ static int read_all(struct strait_import *in, struct strait_source *s, struct st
         status = begin_graph(&r, err) != 0 || read_files(&r, &list, err) != 0 ? -1 : 0;
     for (int i = 0; i < r.n_ranks && status == 0; i++)
         if (!r.ranks[i].has_begun)
-            status = strait_error_set(err, STRAIT_ERR_INPUT, in->path,
-                                      "expected all ranks from 0 to %d, found nothing of rank %d",
-                                      r.highest, i);
+            status = strait_refuse(err, in->path,
+                                   "expected all ranks from 0 to %d, found nothing of rank %d",
+                                   r.highest, i);
     if (status == 0)
         say(&r);
     for (int i = 0; r.ranks && i < r.n_ranks; i++)

@@ -40,7 +40,7 @@ static int remember(struct strait_ti *r, int rank, struct strait_ti_request open
         const size_t cap = k->cap_open ? 2 * k->cap_open : 16;
         struct strait_ti_request *more = realloc(k->open, cap * sizeof(*more));
         if (!more)
-            return strait_error_set(err, STRAIT_ERR_NOMEM, r->s->path, "memory ran out");
+            return strait_error_memory(err, r->s->path);
         k->open = more;
         k->cap_open = cap;
     }

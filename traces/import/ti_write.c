@@ -250,10 +250,10 @@ static int write_all(char **text, struct writer *w, struct strait_error *err)
     for (int i = 0; i < w->g->n_ranks; i++) {
         n_nodes += w->g->ranks[i].n_nodes;
         if (!begin_rank(&w->ranks[i], &w->g->ranks[i], i))
-            return strait_error_set(err, STRAIT_ERR_NOMEM, "trace", "memory ran out");
+            return strait_error_memory(err, "trace");
     }
     if (!(w->ready = malloc((n_nodes + 1) * sizeof(*w->ready))))
-        return strait_error_set(err, STRAIT_ERR_NOMEM, "trace", "memory ran out");
+        return strait_error_memory(err, "trace");
     for (int i = w->g->n_ranks; i-- > 0;)
         for (size_t k = w->g->ranks[i].n_nodes; k-- > 0;)
             release(w, i, (uint32_t)k);
@@ -264,12 +264,12 @@ static int write_all(char **text, struct writer *w, struct strait_error *err)
     for (int i = 0; i < w->g->n_ranks; i++)
         n_ended += w->ranks[i].n_ended;
     if (n_ended < n_nodes)
-        return strait_error_set(err, STRAIT_ERR_INPUT, "trace",
-                                "expected ranks that can all end, found %zu nodes of %zu that wait "
-                                "for each other",
-                                n_nodes - n_ended, n_nodes);
+        return strait_refuse(
+            err, "trace",
+            "expected ranks that can all end, found %zu nodes of %zu that wait for each other",
+            n_nodes - n_ended, n_nodes);
     *text = joined(w);
-    return *text ? 0 : strait_error_set(err, STRAIT_ERR_NOMEM, "trace", "memory ran out");
+    return *text ? 0 : strait_error_memory(err, "trace");
 }
 
 static json_t *losses(const struct strait_program *g)
@@ -300,12 +300,12 @@ int strait_ti_text(char **text, json_t **lost, const struct strait_program *g, d
     struct writer *w = calloc(1, sizeof(*w));
     *text = NULL;
     if (g->n_groups > 1)
-        strait_error_set(err, STRAIT_ERR_INPUT, "trace",
-                         "expected collectives of all ranks, which is what this format has, found "
-                         "one of the group \"%s\"",
-                         g->groups[1].name);
+        strait_refuse(err, "trace",
+                      "expected collectives of all ranks, which is what this format has, found one "
+                      "of the group \"%s\"",
+                      g->groups[1].name);
     else if (!w || !(w->ranks = calloc((size_t)g->n_ranks, sizeof(*w->ranks))))
-        strait_error_set(err, STRAIT_ERR_NOMEM, "trace", "memory ran out");
+        strait_error_memory(err, "trace");
     else {
         w->g = g;
         w->flop_per_s = flop_per_s;

@@ -20,14 +20,13 @@ int strait_csv_fail(const struct strait_csv *csv, struct strait_error *err, cons
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
     snprintf(where, sizeof where, "%s:%zu", csv->path, csv->line);
-    return strait_error_set(err, STRAIT_ERR_INPUT, where, "%s", text);
+    return strait_refuse(err, where, "%s", text);
 }
 
 static int fail_open(const char *path, struct strait_error *err)
 {
     if (errno == ENOENT || errno == EISDIR || errno == ENOTDIR || errno == EACCES)
-        return strait_error_set(err, STRAIT_ERR_INPUT, path, "expected a readable file, found: %s",
-                                strerror(errno));
+        return strait_refuse(err, path, "expected a readable file, found: %s", strerror(errno));
     return strait_error_system(err, path, "cannot read");
 }
 
@@ -58,8 +57,8 @@ int strait_csv_open(struct strait_csv *csv, const char *path, struct strait_erro
         goto out;
     }
     if (!S_ISREG(st.st_mode) || st.st_size > MAX_FILE_BYTES) {
-        strait_error_set(err, STRAIT_ERR_INPUT, path, "expected a file of at most 256 MB, found %s",
-                         S_ISREG(st.st_mode) ? "a larger one" : "something else");
+        strait_refuse(err, path, "expected a file of at most 256 MB, found %s",
+                      S_ISREG(st.st_mode) ? "a larger one" : "something else");
         goto out;
     }
     csv->text = malloc((size_t)st.st_size + 1);

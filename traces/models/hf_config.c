@@ -52,17 +52,15 @@ static int read_llama(struct strait_transformer *t, struct strait_object *o,
         size_of(&n_heads, o, "num_attention_heads", MAX_WIDTH, 0, err) != 0)
         return -1;
     if (t->width % n_heads != 0 && !json_is_integer(strait_object_value(o, "head_dim")))
-        return strait_error_set(err, STRAIT_ERR_INPUT,
-                                strait_object_where(o, "num_attention_heads", where, sizeof(where)),
-                                "expected a divisor of hidden_size %zu, found %zu", t->width,
-                                n_heads);
+        return strait_refuse(err,
+                             strait_object_where(o, "num_attention_heads", where, sizeof(where)),
+                             "expected a divisor of hidden_size %zu, found %zu", t->width, n_heads);
     if (size_of(&n_key_heads, o, "num_key_value_heads", (long)n_heads, n_heads, err) != 0)
         return -1;
     if (n_heads % n_key_heads != 0)
-        return strait_error_set(err, STRAIT_ERR_INPUT,
-                                strait_object_where(o, "num_key_value_heads", where, sizeof(where)),
-                                "expected a divisor of num_attention_heads %zu, found %zu", n_heads,
-                                n_key_heads);
+        return strait_refuse(
+            err, strait_object_where(o, "num_key_value_heads", where, sizeof(where)),
+            "expected a divisor of num_attention_heads %zu, found %zu", n_heads, n_key_heads);
     if (size_of(&head, o, "head_dim", MAX_WIDTH, t->width / n_heads + !(t->width / n_heads), err) !=
         0)
         return -1;
@@ -102,9 +100,8 @@ static int read_vit(struct strait_transformer *t, struct strait_object *o, struc
         strait_object_bool_or(o, &t->attention_bias, "qkv_bias", true, err) != 0)
         return -1;
     if (t->image % t->patch != 0)
-        return strait_error_set(
-            err, STRAIT_ERR_INPUT, strait_object_where(o, "patch_size", where, sizeof(where)),
-            "expected a divisor of image_size %zu, found %zu", t->image, t->patch);
+        return strait_refuse(err, strait_object_where(o, "patch_size", where, sizeof(where)),
+                             "expected a divisor of image_size %zu, found %zu", t->image, t->patch);
     if (of && strcmp(of, "ViTForImageClassification") == 0)
         t->n_labels = n_labels > 0 ? n_labels : 2;
     t->n_positions = (t->image / t->patch) * (t->image / t->patch) + 1;
@@ -165,9 +162,9 @@ static int build(struct strait_model **out, struct strait_object *o, size_t n_to
     if (!f || f->read(&t, o, err) != 0)
         return -1;
     if (n_tokens > t.n_positions)
-        return strait_error_set(
-            err, STRAIT_ERR_INPUT, strait_object_where(o, NULL, where, sizeof(where)),
-            "expected room for %zu tokens a sample, found %zu positions", n_tokens, t.n_positions);
+        return strait_refuse(err, strait_object_where(o, NULL, where, sizeof(where)),
+                             "expected room for %zu tokens a sample, found %zu positions", n_tokens,
+                             t.n_positions);
     t.n_tokens = n_tokens == 0 || f->read == read_vit ? t.n_positions : n_tokens;
     name_of(name, o->json, f, &t);
     strait_build_init(&b, name);

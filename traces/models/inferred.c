@@ -59,9 +59,8 @@ int strait_inferred_model(struct strait_model **out, size_t n_params, size_t n_b
     const size_t in_blocks = BLOCK_WIDTHS * blocks * width * width;
     *out = NULL;
     if (in_blocks + 2 * width > n_params)
-        return strait_error_set(err, STRAIT_ERR_INPUT, NULL,
-                                "expected at most %zu layers for %zu parameters, found %zu",
-                                n_params / (2 * BLOCK_WIDTHS), n_params, blocks);
+        return strait_refuse(err, NULL, "expected at most %zu layers for %zu parameters, found %zu",
+                             n_params / (2 * BLOCK_WIDTHS), n_params, blocks);
     const size_t rows = (n_params - in_blocks) / width - 1;
     const size_t norm = n_params - in_blocks - rows * width;
     strait_quantity_format(count, sizeof count, STRAIT_UNIT_COUNT, (double)n_params);

@@ -48,13 +48,13 @@ int strait_model_set_device_rate(struct strait_model *m, double flop_per_s,
                                  struct strait_error *err)
 {
     if (!isfinite(flop_per_s) || flop_per_s <= 0)
-        return strait_error_set(err, STRAIT_ERR_INPUT, m->name,
-                                "expected a device rate above 0, found %g FLOP/s", flop_per_s);
+        return strait_refuse(err, m->name, "expected a device rate above 0, found %g FLOP/s",
+                             flop_per_s);
     if (m->device_flop_per_s <= 0)
-        return strait_error_set(err, STRAIT_ERR_INPUT, m->name,
-                                "expected a model whose layers state their FLOPs, found one with "
-                                "times from %s: scale its compute by a factor instead",
-                                strait_timing_name(m->timing));
+        return strait_refuse(err, m->name,
+                             "expected a model whose layers state their FLOPs, found one with "
+                             "times from %s: scale its compute by a factor instead",
+                             strait_timing_name(m->timing));
     const double stretch = m->device_flop_per_s / flop_per_s;
     stretch_times(m, stretch);
     m->opt_s *= stretch;
@@ -71,8 +71,8 @@ int strait_model_set_step(struct strait_model *m, double step_s, struct strait_e
 {
     char before[128];
     if (strait_model_step_s(m) <= 0)
-        return strait_error_set(err, STRAIT_ERR_INPUT, m->name,
-                                "expected a model whose layers take time, found none that does");
+        return strait_refuse(err, m->name,
+                             "expected a model whose layers take time, found none that does");
     const double stretch = step_s / strait_model_step_s(m);
     stretch_times(m, stretch);
     m->opt_s *= stretch;
@@ -89,8 +89,8 @@ int strait_model_set_batch(struct strait_model *m, unsigned batch, struct strait
 {
     const size_t said = strlen(m->timing_source);
     if (m->batch == 0)
-        return strait_error_set(err, STRAIT_ERR_INPUT, m->name,
-                                "expected a model whose table says its batch, found one without");
+        return strait_refuse(err, m->name,
+                             "expected a model whose table says its batch, found one without");
     if (batch == m->batch)
         return 0;
     stretch_times(m, (double)batch / m->batch);

@@ -21,8 +21,7 @@ static int fail(struct strait_object *o, const char *key, struct strait_error *e
                 const char *text)
 {
     char where[STRAIT_JSON_POINTER_MAX * 2];
-    return strait_error_set(err, STRAIT_ERR_INPUT,
-                            strait_object_where(o, key, where, sizeof(where)), "%s", text);
+    return strait_refuse(err, strait_object_where(o, key, where, sizeof(where)), "%s", text);
 }
 
 int strait_model_name_load(struct strait_model **out, const char *name, const char *where,

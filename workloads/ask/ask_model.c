@@ -48,17 +48,16 @@ int strait_ask_trace(struct strait_experiment *e, struct strait_object *o, struc
         return -1;
     strait_object_where(o, "trace", where, sizeof(where));
     if (is_replay != (path != NULL))
-        return strait_error_set(err, STRAIT_ERR_INPUT, where,
-                                path ? "expected the strategy replay beside a trace, found %s"
-                                     : "expected the path of a trace for the strategy %s",
-                                strategy ? strategy : "none");
+        return strait_refuse(err, where,
+                             path ? "expected the strategy replay beside a trace, found %s"
+                                  : "expected the path of a trace for the strategy %s",
+                             strategy ? strategy : "none");
     if (!path)
         return 0;
     const json_t *model = strait_object_value(o, "model"); /* null: none */
     if (model && !json_is_null(model))
-        return strait_error_set(err, STRAIT_ERR_INPUT,
-                                strait_object_where(o, "model", where, sizeof(where)),
-                                "expected no model beside a trace, which is replayed as it is");
+        return strait_refuse(err, strait_object_where(o, "model", where, sizeof(where)),
+                             "expected no model beside a trace, which is replayed as it is");
     char shipped[4096];
     const char *there = strait_shipped_path(shipped, sizeof(shipped), path);
     if (strait_import_graph(&e->graph, there, &why) != 0) {

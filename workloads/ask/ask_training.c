@@ -11,10 +11,9 @@ static int refuse_strategy(const struct strait_experiment *e, struct strait_obje
                            struct strait_error *err)
 {
     char where[STRAIT_JSON_POINTER_MAX * 2];
-    return strait_error_set(
-        err, STRAIT_ERR_INPUT, strait_object_where(o, "training", where, sizeof(where)),
-        "expected a strategy that trains (strait list strategies), found \"%s\"",
-        e->strategy->name);
+    return strait_refuse(err, strait_object_where(o, "training", where, sizeof(where)),
+                         "expected a strategy that trains (strait list strategies), found \"%s\"",
+                         e->strategy->name);
 }
 
 /* {"accuracy": 0.88} or {"loss": 0.3} */
@@ -30,9 +29,9 @@ static int read_until(struct strait_experiment *e, struct strait_object *o,
         return -1;
     const bool by_loss = strait_object_has(&u, "loss");
     if (by_loss == strait_object_has(&u, "accuracy"))
-        return strait_error_set(
-            err, STRAIT_ERR_INPUT, strait_object_where(o, "until", where, sizeof(where)),
-            "expected either \"accuracy\" or \"loss\", found %s", by_loss ? "both" : "none");
+        return strait_refuse(err, strait_object_where(o, "until", where, sizeof(where)),
+                             "expected either \"accuracy\" or \"loss\", found %s",
+                             by_loss ? "both" : "none");
     if ((by_loss ? strait_object_number(&u, &e->until.loss, "loss", 0, 1e30, err)
                  : strait_object_number(&u, &e->until.accuracy, "accuracy", 0, 1, err)) != 0)
         return -1;
@@ -55,9 +54,8 @@ int strait_ask_training(struct strait_experiment *e, struct strait_object *o,
     static const char *const beside[] = {"until", "seeds"};
     for (int i = 0; i < 2 && !e->trains; i++)
         if (strait_object_has(o, beside[i]))
-            return strait_error_set(err, STRAIT_ERR_INPUT,
-                                    strait_object_where(o, beside[i], where, sizeof(where)),
-                                    "expected it beside \"training\" alone, found none");
+            return strait_refuse(err, strait_object_where(o, beside[i], where, sizeof(where)),
+                                 "expected it beside \"training\" alone, found none");
     if (read_until(e, o, err) != 0 ||
         strait_object_integer_or(o, &n_seeds, "seeds", 1, MAX_SEEDS, 1, err) != 0)
         return -1;
@@ -88,7 +86,7 @@ static bool is_same(const struct strait_learn_param *p, const struct strait_para
 int strait_experiment_fits(const struct strait_experiment *e, const struct strait_learn *l,
                            struct strait_error *err)
 {
-    char where[512], wanted[96], found[96];
+    char wanted[96], found[96];
     size_t n;
     const struct strait_learn_param *params = strait_learn_params(l, &n);
     for (size_t i = 0; i < n || i < e->model->n_rows; i++) {
@@ -96,9 +94,8 @@ int strait_experiment_fits(const struct strait_experiment *e, const struct strai
         const struct strait_param_row *row = i < e->model->n_rows ? &e->model->rows[i] : NULL;
         if (is_same(p, row))
             continue;
-        snprintf(where, sizeof(where), "%s#/training/task", e->file);
-        return strait_error_set(
-            err, STRAIT_ERR_INPUT, where,
+        return strait_refuse_at(
+            err, e->file, "/training/task",
             "expected a task with the parameters of model \"%s\", whose parameter %zu has the "
             "shape %s, found \"%s\" with %s there",
             e->model->name, i + 1,

@@ -32,8 +32,8 @@ static int read_bound(struct strait_codec_spec *c, struct strait_object *o,
         return 0;
     strait_object_where(o, "bound", where, sizeof(where));
     if (!wanted)
-        return strait_error_set(err, STRAIT_ERR_INPUT, where,
-                                "expected no bound, since \"%s\" keeps none", c->ops->name);
+        return strait_refuse(err, where, "expected no bound, since \"%s\" keeps none",
+                             c->ops->name);
     struct strait_object b;
     if (strait_object_enter(&b, o, "bound", false, err) != 0)
         return -1;
@@ -54,8 +54,8 @@ static int read_bound(struct strait_codec_spec *c, struct strait_object *o,
     if (strait_object_close(&b, err) != 0)
         return -1;
     if (n_found != 1)
-        return strait_error_set(err, STRAIT_ERR_INPUT, where,
-                                "expected one bound such as {\"range\": 1e-3}, found %u", n_found);
+        return strait_refuse(err, where, "expected one bound such as {\"range\": 1e-3}, found %u",
+                             n_found);
     return 0;
 }
 
@@ -72,10 +72,9 @@ static int read_settings(struct strait_codec_spec *spec, struct strait_object *c
                                         p->fallback, err) != 0)
                 return -1;
             if (strcmp(p->name, "threads") == 0 && spec->params[i] > 1)
-                return strait_error_set(err, STRAIT_ERR_INPUT,
-                                        strait_object_where(codec, p->name, where, sizeof(where)),
-                                        "expected 1, since a rank encodes on one core, found %g",
-                                        spec->params[i]);
+                return strait_refuse(err, strait_object_where(codec, p->name, where, sizeof(where)),
+                                     "expected 1, since a rank encodes on one core, found %g",
+                                     spec->params[i]);
             continue;
         }
         strait_object_where(codec, p->name, where, sizeof(where));
@@ -116,20 +115,20 @@ static int read_reference(struct strait_codec_choice *c, struct strait_object *c
     if (c->own && !json_object_get(codec->json, "error_feedback"))
         c->spec.memory.residual = false;
     if (c->spec.ops->flags & STRAIT_CODEC_LOSSLESS && !c->spec.ops->decode_from)
-        return strait_error_set(err, STRAIT_ERR_INPUT, where,
-                                "expected \"none\" for \"%s\", which is lossless", name_of);
+        return strait_refuse(err, where, "expected \"none\" for \"%s\", which is lossless",
+                             name_of);
     if (strait_feedback_needed(&c->spec))
-        return strait_error_set(err, STRAIT_ERR_INPUT, where,
-                                "expected \"none\" for a sender of \"%s\" that remembers what it "
-                                "sent (error_feedback, momentum or the codec's own state)",
-                                name_of);
+        return strait_refuse(err, where,
+                             "expected \"none\" for a sender of \"%s\" that remembers what it sent "
+                             "(error_feedback, momentum or the codec's own state)",
+                             name_of);
     if (kind != STRAIT_BOUND_NONE &&
         (kind == STRAIT_BOUND_POINTWISE || kind == STRAIT_BOUND_RATIO ||
          !(c->spec.ops->bounds & 1u << STRAIT_BOUND_ABS)))
-        return strait_error_set(err, STRAIT_ERR_INPUT, where,
-                                "expected \"none\" for \"%s\" with a bound \"%s\": differences "
-                                "need one that has an absolute value for a tensor",
-                                name_of, strait_bound_kind_name(kind));
+        return strait_refuse(err, where,
+                             "expected \"none\" for \"%s\" with a bound \"%s\": differences need "
+                             "one that has an absolute value for a tensor",
+                             name_of, strait_bound_kind_name(kind));
     return 0;
 }
 
@@ -157,15 +156,14 @@ int strait_codec_choice_read(struct strait_codec_choice *c, struct strait_object
     if (!ops)
         return unknown_codec(where, "a codec (strait list codecs)", 0, name, err);
     if (strait_codec_unavailable(ops))
-        return strait_error_set(err, STRAIT_ERR_INPUT, where, "codec \"%s\" cannot be used: %s",
-                                name, strait_codec_unavailable(ops));
+        return strait_refuse(err, where, "codec \"%s\" cannot be used: %s", name,
+                             strait_codec_unavailable(ops));
     c->spec = strait_codec_spec_default(ops);
     if (!codec.json)
         return ops->flags & STRAIT_CODEC_BOUNDED
-                   ? strait_error_set(err, STRAIT_ERR_INPUT, where,
-                                      "expected {\"name\": \"%s\", \"bound\": ...}, found the "
-                                      "name alone",
-                                      name)
+                   ? strait_refuse(
+                         err, where,
+                         "expected {\"name\": \"%s\", \"bound\": ...}, found the name alone", name)
                    : 0;
     if (read_settings(&c->spec, &codec, err) != 0 || read_bound(&c->spec, &codec, err) != 0 ||
         read_reference(c, &codec, err) != 0 ||
@@ -199,10 +197,9 @@ int strait_codec_choice_bounds(struct strait_codec_choice *c, const struct strai
         return -1;
     return kind == c->spec.bound.kind
                ? 0
-               : strait_error_set(err, STRAIT_ERR_INPUT, at,
-                                  "expected bounds of the codec's kind \"%s\", found \"%s\"",
-                                  strait_bound_kind_name(c->spec.bound.kind),
-                                  strait_bound_kind_name(kind));
+               : strait_refuse(err, at, "expected bounds of the codec's kind \"%s\", found \"%s\"",
+                               strait_bound_kind_name(c->spec.bound.kind),
+                               strait_bound_kind_name(kind));
 }
 
 bool strait_codec_choice_takes(const struct strait_codec_choice *c,
@@ -270,11 +267,11 @@ int strait_codec_short_expand(json_t *experiment, const char *key, const char *f
         return 0;
     snprintf(where, sizeof(where), "%s#/%s", file, key);
     if (strlen(text) >= STRAIT_SPEC_CHARS)
-        return strait_error_set(err, STRAIT_ERR_INPUT, where,
-                                "expected a codec of fewer than %d letters", STRAIT_SPEC_CHARS);
+        return strait_refuse(err, where, "expected a codec of fewer than %d letters",
+                             STRAIT_SPEC_CHARS);
     if (strait_codec_spec_parse(&spec, text, &why) != 0)
         return strait_error_set(err, why.code, where, "%s", why.text);
     return json_object_set_new(experiment, key, long_form(&spec, settings + 1)) == 0
                ? 0
-               : strait_error_set(err, STRAIT_ERR_NOMEM, where, "memory ran out");
+               : strait_error_memory(err, where);
 }

@@ -19,7 +19,7 @@ static int read_slowness(struct strait_experiment *e, const char *path, const ch
     while (!failed && !(failed = strait_csv_next(&csv, &more, err)) && more) {
         double *all = realloc(e->slowness, (e->n_slowness + 1) * sizeof(*all));
         if (!all) {
-            failed = strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+            failed = strait_error_memory(err, NULL);
             break;
         }
         e->slowness = all;
@@ -37,7 +37,7 @@ static int add_edge(struct strait_experiment *e, const struct strait_csv *csv,
     double ends[2];
     int(*all)[2] = realloc(e->edges, (e->n_edges + 1) * sizeof(*all));
     if (!all)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+        return strait_error_memory(err, NULL);
     e->edges = all;
     for (int k = 0; k < 2; k++)
         if (strait_csv_number(csv, &ends[k], (size_t)k, 0, e->n_ranks - 1, err) != 0)

@@ -167,19 +167,19 @@ static int check_references(const struct strait_experiment *e, struct strait_err
         if (choices[i]->own && i == 0 && e->strategy->tracks && e->strategy->tracks(e))
             continue;
         if (choices[i]->own)
-            return strait_error_set(err, STRAIT_ERR_INPUT, where,
-                                    "expected \"none\", since not all who receive what strategy "
-                                    "\"%s\" sends %s decode each of it",
-                                    e->strategy->name, i == 0 ? "up" : "down");
+            return strait_refuse(err, where,
+                                 "expected \"none\", since not all who receive what strategy "
+                                 "\"%s\" sends %s decode each of it",
+                                 e->strategy->name, i == 0 ? "up" : "down");
         if (!e->strategy->refers || !e->strategy->refers(e, i))
-            return strait_error_set(err, STRAIT_ERR_INPUT, where,
-                                    "expected \"none\", since strategy \"%s\" sends no parameters "
-                                    "%s that the receiver has an older version of",
-                                    e->strategy->name, i == 0 ? "up" : "down");
+            return strait_refuse(err, where,
+                                 "expected \"none\", since strategy \"%s\" sends no parameters %s "
+                                 "that the receiver has an older version of",
+                                 e->strategy->name, i == 0 ? "up" : "down");
         if (i == 0 && !e->down.reference)
-            return strait_error_set(err, STRAIT_ERR_INPUT, where,
-                                    "expected \"last\" of the download_codec too: what goes up is "
-                                    "coded against the parameters that came down");
+            return strait_refuse(err, where,
+                                 "expected \"last\" of the download_codec too: what goes up is "
+                                 "coded against the parameters that came down");
     }
     return 0;
 }
@@ -221,39 +221,34 @@ static void choose_detail(struct strait_experiment *e)
 /* Whether the strategy goes on without the clients that leave. */
 static int check_leaving(const struct strait_experiment *e, struct strait_error *err)
 {
-    char where[256];
     const enum strait_leaving leaving = e->strategy->leaving;
     bool one_stays = false;
     if (!e->network->presences)
         return 0;
     for (int r = e->n_ranks - e->n_clients; r < e->n_ranks; r++)
         one_stays = one_stays || !e->network->out[r].present;
-    snprintf(where, sizeof(where), "%s#/network/events", e->file);
     if (leaving == STRAIT_LEAVING_IF_ONE_STAYS && !one_stays)
-        return strait_error_set(err, STRAIT_ERR_INPUT, where,
-                                "expected a client that never leaves, since \"%s\" waits for ever "
-                                "where all are away",
-                                e->strategy->name);
+        return strait_refuse_at(
+            err, e->file, "/network/events",
+            "expected a client that never leaves, since \"%s\" waits for ever where all are away",
+            e->strategy->name);
     if (leaving == STRAIT_LEAVING_STOPS ||
         (leaving == STRAIT_LEAVING_BY_DEADLINE && !(strait_experiment_param(e, "deadline") > 0)))
-        return strait_error_set(err, STRAIT_ERR_INPUT, where,
-                                "expected nobody to leave, since only \"fedavg\" with a deadline, "
-                                "\"fedasync\", \"fedbuff\", \"decoupled-diloco\" and \"swarm\" go "
-                                "on without a client, found "
-                                "\"%s\"%s",
-                                e->strategy->name,
-                                leaving == STRAIT_LEAVING_STOPS ? "" : " without");
+        return strait_refuse_at(
+            err, e->file, "/network/events",
+            "expected nobody to leave, since only \"fedavg\" with a deadline, "
+            "\"fedasync\", \"fedbuff\", \"decoupled-diloco\" and \"swarm\" go on "
+            "without a client, found \"%s\"%s",
+            e->strategy->name, leaving == STRAIT_LEAVING_STOPS ? "" : " without");
     return 0;
 }
 
 /* Lanes of a replay take the channels that flows of others would have. */
 static int check_flows(const struct strait_experiment *e, struct strait_error *err)
 {
-    char where[256];
     if (!e->graph || strait_network_n_flows(e->network) == 0)
         return 0;
-    snprintf(where, sizeof(where), "%s#/network", e->file);
-    return strait_error_set(err, STRAIT_ERR_INPUT, where,
+    return strait_refuse_at(err, e->file, "/network",
                             "expected no flows of others (\"background\") beside a replay");
 }
 
@@ -265,9 +260,8 @@ static int read_all(struct strait_experiment *e, struct strait_object *o, struct
     if (strait_object_string(o, &schema, "schema", err) != 0)
         return -1;
     if (strcmp(schema, "strait-experiment/1") != 0)
-        return strait_error_set(err, STRAIT_ERR_INPUT,
-                                strait_object_where(o, "schema", where, sizeof(where)),
-                                "expected \"strait-experiment/1\", found \"%s\"", schema);
+        return strait_refuse(err, strait_object_where(o, "schema", where, sizeof(where)),
+                             "expected \"strait-experiment/1\", found \"%s\"", schema);
     if (strait_object_string_or(o, &e->title, "title", "", err) != 0 ||
         strait_object_string_or(o, &table, "table", "scaling", err) != 0 ||
         strait_object_string_or(o, &e->tensors, "tensors", NULL, err) != 0 ||
@@ -298,7 +292,7 @@ static int read_all(struct strait_experiment *e, struct strait_object *o, struct
         strait_experiment_param(e, "share_spread") > 0 &&
         strait_network_spread_shares(e->network, strait_experiment_param(e, "share_spread"),
                                      e->seed, e->strategy->has_server) != 0)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+        return strait_error_memory(err, NULL);
     choose_detail(e);
     take_device_profile(e);
     if (check_leaving(e, err) != 0 || check_flows(e, err) != 0)
@@ -345,12 +339,12 @@ int strait_experiment_read(struct strait_experiment **out, const char *file, con
     struct strait_experiment *e = calloc(1, sizeof(*e));
     *out = NULL;
     if (!e)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+        return strait_error_memory(err, NULL);
     e->json = json_deep_copy(resolved); /* the strings below are borrowed from it */
     e->file = strdup(file);
     if (!e->json || !e->file) {
         strait_experiment_free(e);
-        return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+        return strait_error_memory(err, NULL);
     }
     resolve_same(e->json);
     resolve_clients(e->json);

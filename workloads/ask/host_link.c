@@ -22,8 +22,7 @@ int strait_host_link_read(struct strait_host_link *out, struct strait_object *de
         return -1;
     strait_object_where(&o, "gather", where, sizeof(where));
     if (both)
-        return strait_error_set(err, STRAIT_ERR_INPUT, where,
-                                "expected a measured curve or half_row, found both");
+        return strait_refuse(err, where, "expected a measured curve or half_row, found both");
     return gather
                ? strait_measured_load(&out->gather, gather, "row_bytes,efficiency", 1, where, err)
                : 0;

@@ -38,7 +38,7 @@ static int read_points(struct strait_measured *m, struct strait_csv *csv, double
             return strait_csv_fail(csv, err, "expected more than the %g before, found %g",
                                    m->x[m->n - 1], x);
         if (add(m, x, y) != 0)
-            return strait_error_set(err, STRAIT_ERR_NOMEM, csv->path, "memory ran out");
+            return strait_error_memory(err, csv->path);
     }
     return m->n > 0 ? 0 : strait_csv_fail(csv, err, "expected at least one point, found none");
 }

@@ -47,8 +47,8 @@ json_t *strait_named_load(struct strait_object *o, char path[4096], const char *
         return NULL;
     }
     if (strcmp(json_string_value(json_object_get(json, "schema")), schema) != 0) {
-        strait_error_set(err, STRAIT_ERR_INPUT, path, "expected schema \"%s\", found \"%s\"",
-                         schema, json_string_value(json_object_get(json, "schema")));
+        strait_refuse(err, path, "expected schema \"%s\", found \"%s\"", schema,
+                      json_string_value(json_object_get(json, "schema")));
         json_decref(json);
         return NULL;
     }
@@ -80,10 +80,9 @@ static int check_sources(const char *path, const json_t *of, const char *const *
         if (!json_is_string(value) && !json_is_string(json_object_get(value, "source")))
             missing = key;
     if (missing || json_object_size(sources) != n)
-        return strait_error_set(err, STRAIT_ERR_INPUT, path,
-                                "expected in \"sources\" a text for each constant and no other, "
-                                "found %s%s",
-                                missing ? "none for " : "more", missing ? missing : "");
+        return strait_refuse(
+            err, path, "expected in \"sources\" a text for each constant and no other, found %s%s",
+            missing ? "none for " : "more", missing ? missing : "");
     return 0;
 }
 
@@ -102,10 +101,9 @@ static int expand_network(json_t *experiment, const char *file, struct strait_er
                  *sources = strait_object_value(&o, "sources"),
                  *measured = strait_object_value(&o, "measured"); /* with standard errors */
     if (!failed && measured && !json_is_object(measured))
-        failed =
-            strait_error_set(err, STRAIT_ERR_INPUT, path, "expected an object as \"measured\"");
+        failed = strait_refuse(err, path, "expected an object as \"measured\"");
     if (!failed && !json_is_object(network))
-        failed = strait_error_set(err, STRAIT_ERR_INPUT, path, "expected a \"network\"");
+        failed = strait_refuse(err, path, "expected a \"network\"");
     if (!failed && !(failed = strait_object_close(&o, err)) &&
         !(failed = check_sources(path, network, of_network, sources, err)))
         json_object_set_new(experiment, "network", json_deep_copy(network));
@@ -130,7 +128,7 @@ static int expand_device(json_t *experiment, const char *file, struct strait_err
                  *sources = strait_object_value(&o, "sources");
     int failed = strait_object_close(&o, err);
     if (!failed && !json_is_object(machine))
-        failed = strait_error_set(err, STRAIT_ERR_INPUT, path, "expected a \"machine\"");
+        failed = strait_refuse(err, path, "expected a \"machine\"");
     if (!failed && !(failed = check_sources(path, machine, of_machine, sources, err))) {
         json_t *all = json_is_object(device) ? json_deep_copy(device)
                                              : json_pack("{s:s}", "name", name),
@@ -165,7 +163,7 @@ static int add_software(json_t *constants, json_t *from, const char *name, const
     long n_figures;
     int failed = strait_object_close(&o, err);
     if (!failed && !json_is_object(software))
-        failed = strait_error_set(err, STRAIT_ERR_INPUT, path, "expected a \"software\"");
+        failed = strait_refuse(err, path, "expected a \"software\"");
     if (!failed)
         failed = check_sources(path, software, of_network, sources, err);
     json_object_foreach ((json_t *)sources, key, source) {

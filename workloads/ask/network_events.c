@@ -32,17 +32,15 @@ static int refuse_nothing(struct strait_object *o, struct strait_error *err)
     char where[STRAIT_JSON_POINTER_MAX * 2];
     for (size_t i = 0; i < sizeof(leaving) / sizeof(*leaving); i++)
         if (strait_object_has(o, leaving[i]))
-            return strait_error_set(err, STRAIT_ERR_INPUT,
-                                    strait_object_where(o, NULL, where, sizeof(where)),
-                                    "unknown key \"%s\", did you mean \"present\"? clients leave "
-                                    "with \"present\": false and join with true",
-                                    leaving[i]);
+            return strait_refuse(err, strait_object_where(o, NULL, where, sizeof(where)),
+                                 "unknown key \"%s\", did you mean \"present\"? clients leave with "
+                                 "\"present\": false and join with true",
+                                 leaving[i]);
     return strait_object_close(o, err) != 0
                ? -1
-               : strait_error_set(err, STRAIT_ERR_INPUT,
-                                  strait_object_where(o, NULL, where, sizeof(where)),
-                                  "expected \"rate\", such as \"10 %%\", or \"present\", found "
-                                  "neither");
+               : strait_refuse(
+                     err, strait_object_where(o, NULL, where, sizeof(where)),
+                     "expected \"rate\", such as \"10 %%\", or \"present\", found neither");
 }
 
 static int read_event(struct event *e, struct strait_object *o, struct strait_error *err)
@@ -106,14 +104,12 @@ static int check_on(const struct strait_network *n, const struct event *e, struc
     for (int i = 0; i < strait_network_n_links(n); i++) {
         const struct strait_link *l = strait_network_link(n, i);
         if (is_on(n, e, i) && e->is_presence && !is_client(n, i))
-            return strait_error_set(err, STRAIT_ERR_INPUT, where,
-                                    "expected clients, which alone leave and come, found \"%s\"",
-                                    e->on);
+            return strait_refuse(
+                err, where, "expected clients, which alone leave and come, found \"%s\"", e->on);
         if (is_on(n, e, i) && !e->is_presence && l->schedule)
-            return strait_error_set(err, STRAIT_ERR_INPUT, where,
-                                    "expected links of one rate, found \"%s\" with one that "
-                                    "changes already",
-                                    e->on);
+            return strait_refuse(
+                err, where,
+                "expected links of one rate, found \"%s\" with one that changes already", e->on);
         n_on += is_on(n, e, i);
         if (l->group && n_names < MAX_NAMES && strcmp(l->group, names[n_names - 1]) != 0)
             names[n_names++] = l->group;
@@ -194,13 +190,11 @@ int strait_events_read(struct strait_network *n, struct strait_object *network,
     if (!list)
         return 0;
     if (!json_is_array(list) || n_events > MAX_EVENTS)
-        return strait_error_set(err, STRAIT_ERR_INPUT,
-                                strait_object_where(network, "events", where, sizeof(where)),
-                                "expected an array of at most %d events", MAX_EVENTS);
+        return strait_refuse(err, strait_object_where(network, "events", where, sizeof(where)),
+                             "expected an array of at most %d events", MAX_EVENTS);
     struct event *events = calloc(n_events + 1, sizeof(*events));
     double *steps = calloc(2 * (n_events + 1), sizeof(*steps));
-    int failed =
-        !events || !steps ? strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out") : 0;
+    int failed = !events || !steps ? strait_error_memory(err, NULL) : 0;
     for (size_t i = 0; i < n_events && !failed; i++) {
         struct strait_object o;
         failed = strait_ports_open(&o, network, "events", (int)i, err) != 0 ||
@@ -212,7 +206,7 @@ int strait_events_read(struct strait_network *n, struct strait_object *network,
     for (int i = 0; i < strait_network_n_links(n) && !failed && n_events > 0; i++)
         if (give(n, i, events, n_events, steps, steps + n_events + 1) != 0 ||
             give_presence(n, i, events, n_events, steps, steps + n_events + 1) != 0)
-            failed = strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+            failed = strait_error_memory(err, NULL);
     free(events);
     free(steps);
     return failed ? -1 : 0;

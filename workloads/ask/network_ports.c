@@ -92,18 +92,17 @@ static int take_background(struct strait_link *l, struct strait_network *owner, 
     const struct strait_schedule *s = l->schedule;
     char where[STRAIT_JSON_POINTER_MAX * 2], least[64];
     if (bits_per_s >= strait_link_least_bits_per_s(l))
-        return strait_error_set(err, STRAIT_ERR_INPUT,
-                                strait_object_where(o, "background", where, sizeof(where)),
-                                "expected less than the link's rate of %s",
-                                strait_quantity_format(least, sizeof(least), STRAIT_UNIT_LINK_RATE,
-                                                       strait_link_least_bits_per_s(l)));
+        return strait_refuse(err, strait_object_where(o, "background", where, sizeof(where)),
+                             "expected less than the link's rate of %s",
+                             strait_quantity_format(least, sizeof(least), STRAIT_UNIT_LINK_RATE,
+                                                    strait_link_least_bits_per_s(l)));
     l->background_bits_per_s = bits_per_s;
     l->rate_bits_per_s -= bits_per_s;
     if (!s || bits_per_s <= 0)
         return 0;
     struct strait_schedule *left = strait_schedule_less(s, bits_per_s);
     if (!left)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+        return strait_error_memory(err, NULL);
     left->next = owner->schedules;
     owner->schedules = left;
     l->schedule = left;
@@ -218,9 +217,8 @@ static int check_name(const struct strait_ports *p, const char *name, struct str
     char where[STRAIT_JSON_POINTER_MAX * 2];
     for (int i = 0; i < p->n && name; i++)
         if (p->out[i].group && strcmp(p->out[i].group, name) == 0)
-            return strait_error_set(err, STRAIT_ERR_INPUT,
-                                    strait_object_where(o, "name", where, sizeof(where)),
-                                    "expected a name of its own, found \"%s\" again", name);
+            return strait_refuse(err, strait_object_where(o, "name", where, sizeof(where)),
+                                 "expected a name of its own, found \"%s\" again", name);
     return 0;
 }
 
@@ -260,9 +258,9 @@ int strait_ports_read(struct strait_ports *p, struct strait_object *network, con
     const size_t n = json_is_array(value) ? json_array_size(value) : 1;
     const bool is_group = strcmp(key, "server") != 0;
     if (n == 0 || n > STRAIT_MAX_PORTS)
-        return strait_error_set(
-            err, STRAIT_ERR_INPUT, strait_object_where(network, key, where, sizeof(where)),
-            "expected a port, or an array of ports, 1 to %d, found %zu", STRAIT_MAX_PORTS, n);
+        return strait_refuse(err, strait_object_where(network, key, where, sizeof(where)),
+                             "expected a port, or an array of ports, 1 to %d, found %zu",
+                             STRAIT_MAX_PORTS, n);
     for (size_t i = 0; i < n; i++) {
         struct strait_object o;
         if (strait_ports_open(&o, network, key, (int)i, err) != 0 ||

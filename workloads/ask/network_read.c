@@ -20,9 +20,8 @@ static int place_ranks(struct strait_network *n, const struct strait_ports *site
     int placed = first;
     for (n->n_sites = 0; placed < n->n_ranks; n->n_sites++) {
         if (n->n_sites == sites->n && sites->n > 1)
-            return strait_error_set(err, STRAIT_ERR_INPUT, where,
-                                    "expected room for %d ranks, found %d places",
-                                    n->n_ranks - first, placed - first);
+            return strait_refuse(err, where, "expected room for %d ranks, found %d places",
+                                 n->n_ranks - first, placed - first);
         placed += sites->n_ranks[n->n_sites % sites->n];
     }
     n->site = calloc((size_t)n->n_ranks, sizeof(*n->site));
@@ -54,9 +53,8 @@ static int place_server(struct strait_network *n, struct strait_object *network,
     if (strait_object_enter(&o, network, "server", false, err) != 0)
         return -1;
     if (must && !strait_object_has(&o, "site"))
-        return strait_error_set(err, STRAIT_ERR_INPUT,
-                                strait_object_where(&o, "region", where, sizeof(where)),
-                                "expected one of the network's regions, found nothing");
+        return strait_refuse(err, strait_object_where(&o, "region", where, sizeof(where)),
+                             "expected one of the network's regions, found nothing");
     if (strait_object_integer_or(&o, &site, "site", -1, n->n_sites - 1, -1, err) != 0)
         return -1;
     n->site[0] = (int)site;
@@ -75,15 +73,12 @@ static int read_between(struct strait_network *n, struct strait_object *network,
     if (!value)
         return 0;
     if (!json_is_array(value))
-        return strait_error_set(err, STRAIT_ERR_INPUT,
-                                strait_object_where(network, "between", where, sizeof(where)),
-                                "expected an array of links between two sites");
+        return strait_refuse(err, strait_object_where(network, "between", where, sizeof(where)),
+                             "expected an array of links between two sites");
     if (n->n_sites > MAX_PAIRED_SITES)
-        return strait_error_set(err, STRAIT_ERR_INPUT,
-                                strait_object_where(network, "between", where, sizeof(where)),
-                                "expected at most %d sites beside links between two of them, "
-                                "found %d",
-                                MAX_PAIRED_SITES, n->n_sites);
+        return strait_refuse(err, strait_object_where(network, "between", where, sizeof(where)),
+                             "expected at most %d sites beside links between two of them, found %d",
+                             MAX_PAIRED_SITES, n->n_sites);
     n->between = calloc((size_t)n->n_sites * (size_t)n->n_sites + 1, sizeof(*n->between));
     if (!n->between)
         return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "links between %d sites do not fit",
@@ -100,9 +95,8 @@ static int read_between(struct strait_network *n, struct strait_object *network,
             strait_port_read(&out, &in, n, &o, err) != 0)
             return -1;
         if (from == to)
-            return strait_error_set(err, STRAIT_ERR_INPUT,
-                                    strait_object_where(&o, "to", where, sizeof(where)),
-                                    "expected another site than %ld", from);
+            return strait_refuse(err, strait_object_where(&o, "to", where, sizeof(where)),
+                                 "expected another site than %ld", from);
         out.group = in.group = name;
         n->between[from * n->n_sites + to] = out;
         n->between[to * n->n_sites + from] = in;
@@ -210,9 +204,8 @@ static int check_hystart(const struct strait_tcp *tcp, const struct strait_objec
     if (!tcp->hystart || tcp->congestion == STRAIT_CUBIC)
         return 0;
     strait_object_where(o, "hystart", where, sizeof(where));
-    return strait_error_set(err, STRAIT_ERR_INPUT, where,
-                            "expected false, or the congestion cubic, found true with %s",
-                            strait_congestion_name(tcp->congestion));
+    return strait_refuse(err, where, "expected false, or the congestion cubic, found true with %s",
+                         strait_congestion_name(tcp->congestion));
 }
 
 static int read_tcp(struct strait_network *n, struct strait_object *network,
@@ -300,7 +293,7 @@ int strait_network_read(struct strait_network **out, struct strait_object *exper
     struct strait_network *n = calloc(1, sizeof(*n));
     *out = NULL;
     if (!n)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+        return strait_error_memory(err, NULL);
     n->n_ranks = n_ranks;
     n->has_server = has_server;
     const struct topology *topology;
@@ -315,10 +308,9 @@ int strait_network_read(struct strait_network **out, struct strait_object *exper
     for (int i = 2 * n->n_ranks; i < strait_network_n_links(n); i++)
         if (strait_network_link(n, i)->n_flows > 0) {
             char where[STRAIT_JSON_POINTER_MAX * 2];
-            strait_error_set(err, STRAIT_ERR_INPUT,
-                             strait_object_where(&o, topology->site, where, sizeof(where)),
-                             "expected flows of others (\"background\") on ports of clients or of "
-                             "the server, found them on a port or link of sites");
+            strait_refuse(err, strait_object_where(&o, topology->site, where, sizeof(where)),
+                          "expected flows of others (\"background\") on ports of clients or of the "
+                          "server, found them on a port or link of sites");
             goto fail;
         }
     strait_object_value(&o, "constants"); /* for strategies, read in device.c */

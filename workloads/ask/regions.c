@@ -58,16 +58,14 @@ static int check_regions(const json_t *regions, const json_t *pairs, const char 
     char where[WHERE_CHARS];
     size_t i;
     json_t *region;
-    snprintf(where, sizeof(where), "%s#/network/regions", file);
     if (!json_is_array(regions) || json_array_size(regions) == 0)
-        return strait_error_set(err, STRAIT_ERR_INPUT, where,
-                                "expected an array of regions such as {\"name\": \"Ohio\", "
-                                "\"ranks\": 4}");
+        return strait_refuse_at(
+            err, file, "/network/regions",
+            "expected an array of regions such as {\"name\": \"Ohio\", \"ranks\": 4}");
     json_array_foreach (regions, i, region) {
         snprintf(where, sizeof(where), "%s#/network/regions/%zu", file, i);
         if (json_object_get(region, "count"))
-            return strait_error_set(err, STRAIT_ERR_INPUT, where,
-                                    "expected each region once, found a \"count\"");
+            return strait_refuse(err, where, "expected each region once, found a \"count\"");
         if (check_name(pairs, text_of(region, "name"), where, err) != 0)
             return -1;
     }
@@ -88,10 +86,9 @@ static int link_pairs(json_t *between, double *sums_bits_per_s, const json_t *re
             double bits_per_s;
             snprintf(where, sizeof(where), "%s#/network/regions/%zu", file, j);
             if (!pair)
-                return strait_error_set(err, STRAIT_ERR_INPUT, where,
-                                        "expected a region whose link to \"%s\" the matrix has, "
-                                        "found \"%s\"",
-                                        a, b);
+                return strait_refuse(
+                    err, where,
+                    "expected a region whose link to \"%s\" the matrix has, found \"%s\"", a, b);
             if (strait_quantity_parse(&bits_per_s, STRAIT_UNIT_LINK_RATE, text_of(pair, "rate"),
                                       where, err) != 0)
                 return -1;
@@ -139,8 +136,7 @@ static int expand(json_t *network, const json_t *pairs, const char *file, struct
     size_t i;
     int failed = check_regions(regions, pairs, file, err);
     if (!failed && json_array_size(regions) > MAX_NAMES)
-        failed =
-            strait_error_set(err, STRAIT_ERR_INPUT, file, "expected at most %d regions", MAX_NAMES);
+        failed = strait_refuse(err, file, "expected at most %d regions", MAX_NAMES);
     failed = failed || link_pairs(between, sums_bits_per_s, regions, pairs, file, err) != 0 ||
              place_server(network, regions, file, err) != 0;
     json_array_foreach (failed ? NULL : regions, i, region) {
@@ -166,13 +162,12 @@ int strait_regions_expand(json_t *experiment, const char *file, struct strait_er
     json_t *network = json_object_get(experiment, "network");
     const json_t *matrix = json_object_get(network, "matrix");
     const char *source;
-    char path[4096], where[WHERE_CHARS];
+    char path[4096];
     struct strait_object o;
     if (strcmp(text_of(network, "topology"), "regions") != 0)
         return 0;
-    snprintf(where, sizeof(where), "%s#/network/matrix", file);
     if (matrix && !json_is_string(matrix))
-        return strait_error_set(err, STRAIT_ERR_INPUT, where,
+        return strait_refuse_at(err, file, "/network/matrix",
                                 "expected the name of a matrix, a string");
     json_t *json = strait_named_load(&o, path, "region", matrix ? json_string_value(matrix) : "aws",
                                      file, "network/matrix", err);
@@ -181,7 +176,7 @@ int strait_regions_expand(json_t *experiment, const char *file, struct strait_er
     int failed = strait_object_string(&o, &source, "source", err);
     const json_t *pairs = strait_object_value(&o, "pairs");
     if (!failed && !json_is_array(pairs))
-        failed = strait_error_set(err, STRAIT_ERR_INPUT, path, "expected an array of \"pairs\"");
+        failed = strait_refuse(err, path, "expected an array of \"pairs\"");
     failed = failed || strait_object_close(&o, err) != 0 || expand(network, pairs, file, err) != 0;
     json_decref(json);
     return failed ? -1 : 0;

@@ -70,10 +70,9 @@ static json_t *enter(json_t *root, json_t *at, const char *token, const char *fi
         if ((json_is_object(value) || json_is_array(value)) && n < STRAIT_JSON_MAX_KEYS)
             names[n++] = key;
     const char *nearest = next ? NULL : strait_nearest(token, names);
-    strait_error_set(err, STRAIT_ERR_INPUT, where,
-                     "expected a place in the experiment, found nothing to enter at \"%s\"%s%s%s",
-                     token, nearest ? ", did you mean \"" : "", nearest ? nearest : "",
-                     nearest ? "\"?" : "");
+    strait_refuse(
+        err, where, "expected a place in the experiment, found nothing to enter at \"%s\"%s%s%s",
+        token, nearest ? ", did you mean \"" : "", nearest ? nearest : "", nearest ? "\"?" : "");
     return NULL;
 }
 
@@ -84,8 +83,8 @@ static int set_pointer(const char *file, json_t *root, const char *pointer, cons
     char token[STRAIT_JSON_POINTER_MAX], where[2 * STRAIT_JSON_POINTER_MAX];
     snprintf(where, sizeof(where), "%s#%s", file, pointer);
     if (pointer[0] != '/')
-        return strait_error_set(err, STRAIT_ERR_INPUT, where,
-                                "expected a JSON Pointer such as /clients, found \"%s\"", pointer);
+        return strait_refuse(err, where, "expected a JSON Pointer such as /clients, found \"%s\"",
+                             pointer);
     json_t *at = root;
     const char *rest = next_token(token, sizeof(token), pointer);
     for (; *rest; rest = next_token(token, sizeof(token), rest))
@@ -96,11 +95,11 @@ static int set_pointer(const char *file, json_t *root, const char *pointer, cons
     const int failed = is_index(at, token, &index) ? json_array_set_new(at, index, copy)
                        : json_is_object(at)        ? json_object_set_new(at, token, copy)
                                                    : (json_decref(copy), -1);
-    return failed ? strait_error_set(err, STRAIT_ERR_INPUT, where,
-                                     "expected a key of an object or an element of an array, "
-                                     "found \"%s\"",
-                                     token)
-                  : 0;
+    return failed
+               ? strait_refuse(
+                     err, where,
+                     "expected a key of an object or an element of an array, found \"%s\"", token)
+               : 0;
 }
 
 /* How many keys deep a pointer goes, or that of a setting "/pointer=value". */
@@ -137,22 +136,20 @@ static int read_axes(struct strait_sweep *s, struct strait_error *err)
     if (!s->vary)
         s->vary = json_object();
     if (!json_is_object(s->vary))
-        return strait_error_set(err, STRAIT_ERR_INPUT, where,
+        return strait_refuse_at(err, s->file, "/vary",
                                 "expected an object of JSON Pointers and arrays");
     s->axes = calloc(json_object_size(s->vary) + 1, sizeof(*s->axes));
     if (!s->axes)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, where, "memory ran out");
+        return strait_error_memory(err, where);
     s->n_points = 1;
     json_object_foreach (s->vary, pointer, values) {
         escape(token, sizeof(token), pointer);
         snprintf(where, sizeof(where), "%s#/vary/%s", s->file, token);
         if (!json_is_array(values) || json_array_size(values) == 0)
-            return strait_error_set(err, STRAIT_ERR_INPUT, where,
-                                    "expected an array of at least one value");
+            return strait_refuse(err, where, "expected an array of at least one value");
         s->axes[s->n_axes++] = (struct strait_axis){pointer, values, depth_of(pointer)};
         if (json_array_size(values) > MAX_POINTS / s->n_points)
-            return strait_error_set(err, STRAIT_ERR_INPUT, where,
-                                    "expected at most %d points in all", MAX_POINTS);
+            return strait_refuse(err, where, "expected at most %d points in all", MAX_POINTS);
         s->n_points *= json_array_size(values);
     }
     return 0;
@@ -211,8 +208,7 @@ static int apply_setting(struct strait_sweep *s, const char *setting, struct str
                          "found \"%s\"; other axes need a file of their own",
                          pointer);
     else if (!pointer || !value)
-        strait_error_set(err, STRAIT_ERR_INPUT, "--set", "expected text in UTF-8, found \"%s\"",
-                         setting);
+        strait_refuse(err, "--set", "expected text in UTF-8, found \"%s\"", setting);
     else
         failed = set_all(s, pointer, value, err);
     if (!failed) { /* what is set again is told where it was set last */
@@ -270,9 +266,9 @@ static int prepare(struct strait_sweep *s, const char *const *settings, size_t n
                    struct strait_error *err)
 {
     if (!s->file)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+        return strait_error_memory(err, NULL);
     if (!json_is_object(s->base))
-        return strait_error_set(err, STRAIT_ERR_INPUT, s->file, "expected an object");
+        return strait_refuse(err, s->file, "expected an object");
     s->vary = json_incref(json_object_get(s->base, "vary"));
     json_object_del(s->base, "vary");
     if (strait_named_expand(s->base, s->file, err) != 0) /* so that settings can reach inside */
@@ -300,7 +296,7 @@ int strait_sweep_load(struct strait_sweep **out, const char *path, const char *c
     struct strait_sweep *s = calloc(1, sizeof(*s));
     *out = NULL;
     if (!s)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+        return strait_error_memory(err, NULL);
     if (load_file(s, path, err) != 0 || prepare(s, settings, n_settings, err) != 0) {
         strait_sweep_free(s);
         return -1;
@@ -315,7 +311,7 @@ int strait_sweep_new(struct strait_sweep **out, const char *file, const json_t *
     struct strait_sweep *s = calloc(1, sizeof(*s));
     *out = NULL;
     if (!s)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+        return strait_error_memory(err, NULL);
     s->file = strdup(file);
     s->base = json_deep_copy(experiment);
     if (prepare(s, NULL, 0, err) != 0) {
@@ -340,7 +336,7 @@ int strait_sweep_of(struct strait_sweep **out, const char *file, const json_t *b
         return 0;
     strait_sweep_free(s);
     *out = NULL;
-    return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out"); /* or what was before */
+    return strait_error_memory(err, NULL); /* or what was before */
 }
 
 void strait_sweep_free(struct strait_sweep *s)

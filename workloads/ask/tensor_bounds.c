@@ -39,13 +39,11 @@ static int read_tensors(double *bounds, struct strait_object *o, const struct st
         const struct strait_param_row *row = row_of(m, name);
         strait_object_where(&tensors, name, where, sizeof(where));
         if (!row)
-            return strait_error_set(err, STRAIT_ERR_INPUT, where,
-                                    "expected a tensor of model \"%s\" such as \"%s.%s\"", m->name,
-                                    m->rows[0].layer, m->rows[0].param);
+            return strait_refuse(err, where, "expected a tensor of model \"%s\" such as \"%s.%s\"",
+                                 m->name, m->rows[0].layer, m->rows[0].param);
         const double bound = json_is_number(value) ? json_number_value(value) : NAN;
         if (!(bound > 0 && isfinite(bound)))
-            return strait_error_set(err, STRAIT_ERR_INPUT, where,
-                                    "expected a bound above 0, as a number");
+            return strait_refuse(err, where, "expected a bound above 0, as a number");
         bounds[row - m->rows] = bound;
     }
     return 0;
@@ -62,14 +60,12 @@ static int read_file(double *bounds, enum strait_bound_kind *kind, const char *p
         strait_object_string(&o, &name, "kind", err) != 0)
         return -1;
     if (strcmp(schema, schema_name) != 0)
-        return strait_error_set(err, STRAIT_ERR_INPUT,
-                                strait_object_where(&o, "schema", where, sizeof(where)),
-                                "expected \"%s\", found \"%s\"", schema_name, schema);
+        return strait_refuse(err, strait_object_where(&o, "schema", where, sizeof(where)),
+                             "expected \"%s\", found \"%s\"", schema_name, schema);
     if (!strait_bound_kind_parse(kind, name) || *kind == STRAIT_BOUND_NONE ||
         *kind == STRAIT_BOUND_RATIO)
-        return strait_error_set(err, STRAIT_ERR_INPUT,
-                                strait_object_where(&o, "kind", where, sizeof(where)),
-                                "expected abs, range, rms or pointwise, found \"%s\"", name);
+        return strait_refuse(err, strait_object_where(&o, "kind", where, sizeof(where)),
+                             "expected abs, range, rms or pointwise, found \"%s\"", name);
     strait_object_has(&o, "found");
     return read_tensors(bounds, &o, m, err) != 0 || strait_object_close(&o, err) != 0 ? -1 : 0;
 }
@@ -87,7 +83,7 @@ int strait_tensor_bounds_load(double **out, enum strait_bound_kind *kind, const 
     if (!json) {
         free(bounds);
         return bounds ? strait_error_set(err, why.code, where, "%s: %s", path, why.text)
-                      : strait_error_set(err, STRAIT_ERR_NOMEM, where, "memory ran out");
+                      : strait_error_memory(err, where);
     }
     const int failed = read_file(bounds, kind, path, json, m, err);
     json_decref(json);

@@ -81,13 +81,12 @@ static int read_index(struct strait_kept *k, struct strait_error *err)
                    : strait_error_system(err, k->path, "cannot write it");
     if (!strait_io_read(k->fd, &head, sizeof(head), 0) ||
         memcmp(head.magic, MAGIC, sizeof(MAGIC)) != 0 || head.n_elems != k->n_elems)
-        return strait_error_set(err, STRAIT_ERR_INPUT, k->path,
-                                "expected the saved state of a run with %zu parameters",
-                                k->n_elems);
+        return strait_refuse(err, k->path, "expected the saved state of a run with %zu parameters",
+                             k->n_elems);
     while (strait_io_read(k->fd, &r, sizeof(r), k->end) && r.check != 0 &&
            r.n_state <= MOST_STATE && k->end + (off_t)record_bytes(k, &r) <= status.st_size)
         if (!note(k, &r))
-            return strait_error_set(err, STRAIT_ERR_NOMEM, k->path, "memory ran out");
+            return strait_error_memory(err, k->path);
     return 0;
 }
 
@@ -98,7 +97,7 @@ int strait_kept_open(struct strait_kept **out, const char *path, size_t n_elems,
     *out = NULL;
     if (!k || !(k->path = strdup(path))) {
         free(k);
-        return strait_error_set(err, STRAIT_ERR_NOMEM, path, "memory ran out");
+        return strait_error_memory(err, path);
     }
     k->n_elems = n_elems;
     pthread_mutex_init(&k->mutex, NULL);

@@ -19,7 +19,7 @@ int strait_workspaces_new(struct strait_workspaces **out, const struct strait_tr
     struct strait_workspaces *all = calloc(1, sizeof(*all));
     *out = all;
     if (!all)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+        return strait_error_memory(err, NULL);
     all->training = t;
     all->learn = l;
     pthread_mutex_init(&all->mutex, NULL);

@@ -114,7 +114,7 @@ static struct strait_codec_cost cost_at(struct strait_rank *r, struct strait_cod
     struct strait_codec_cost cost = {0};
     struct strait_costs_there *there = costs_there(c);
     if (!there) {
-        strait_error_set(&err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+        strait_error_memory(&err, NULL);
     } else if (bound == there->bound[changes]) {
         cost = there->lossy[changes];
     } else if (strait_trial_cost(&cost, w->point, (int)(c - w->codecs), changes, bound, &err) ==

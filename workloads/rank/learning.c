@@ -154,7 +154,7 @@ static void keep(struct training *t, const struct strait_kept_job *job, const fl
     const size_t n_state = n_state_of(t);
     float *state = n_state > 0 ? malloc(n_state * sizeof(*state)) : NULL;
     if (n_state > 0 && !state) {
-        strait_error_set(&t->err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+        strait_error_memory(&t->err, NULL);
         return;
     }
     if (n_state > 0)

@@ -91,7 +91,7 @@ int strait_log_write(int fd, const struct strait_log *log, struct strait_error *
     const struct strait_spans *s = &log->spans;
     unsigned char *packed = strait_spans_gather(s);
     if (!packed)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, "log", "memory ran out");
+        return strait_error_memory(err, "log");
     const bool written = write_all(fd, log, sizeof(*log)) &&
                          write_all(fd, s->newest, s->n_newest * sizeof(*s->newest)) &&
                          write_all(fd, s->blocks, s->n_blocks * sizeof(*s->blocks)) &&
@@ -127,7 +127,7 @@ static int read_spans(int fd, struct strait_spans *s, struct strait_error *err)
     s->cap_newest = s->n_newest;
     s->cap_blocks = s->n_blocks = failed ? 0 : s->n_blocks;
     if (!failed && !strait_spans_scatter(s, packed))
-        failed = strait_error_set(err, STRAIT_ERR_NOMEM, "log", "memory ran out");
+        failed = strait_error_memory(err, "log");
     free(packed);
     return failed ? -1 : 0;
 }
@@ -166,7 +166,7 @@ int strait_facts_init(struct strait_facts *f, struct strait_error *err)
     f->flags = json_array();
     if (!f->constants || !f->report || !f->invalid || !f->flags) {
         strait_facts_release(f);
-        return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+        return strait_error_memory(err, NULL);
     }
     return 0;
 }

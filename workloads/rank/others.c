@@ -49,7 +49,7 @@ static void *must(struct strait_rank *r, void *p)
     struct strait_error err = {0};
     if (p)
         return p;
-    strait_error_set(&err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+    strait_error_memory(&err, NULL);
     r->backend->ops->fail(r, &err);
 }
 

@@ -351,7 +351,7 @@ void strait_rank_begin(struct strait_rank *r)
     struct strait_rank_state *w = calloc(1, sizeof(*w));
     struct strait_error err = {0};
     if (!w) {
-        strait_error_set(&err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+        strait_error_memory(&err, NULL);
         r->backend->ops->fail(r, &err);
     }
     w->point = r->run->context;

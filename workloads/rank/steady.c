@@ -251,7 +251,7 @@ static int extend(struct strait_trial *p, const struct strait_backend *backend, 
     double *marks = NULL;
     int failed = -1;
     if (!shorter) {
-        strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+        strait_error_memory(err, NULL);
         goto end;
     }
     s.n_rounds += s.period;

@@ -81,7 +81,7 @@ static int open_training(struct strait_trial *p, const char *state, struct strai
                         MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (p->run.score == MAP_FAILED) {
         p->run.score = NULL;
-        return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+        return strait_error_memory(err, NULL);
     }
     atomic_store(&p->run.score->loss, NAN);
     atomic_store(&p->run.score->accuracy, NAN);
@@ -137,7 +137,7 @@ int strait_trial_new(struct strait_trial **out, const struct strait_experiment *
     struct strait_trial *p = calloc(1, sizeof(*p));
     *out = NULL;
     if (!p)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+        return strait_error_memory(err, NULL);
     p->experiment = experiment;
     p->profile = profile;
     p->plain = (struct strait_codec_choice){

@@ -225,8 +225,7 @@ static int refuse_speed(const struct strait_trial *p, int direction, struct stra
         return 0;
     snprintf(where, sizeof(where), "%.200s#/%s/speed", e->file,
              direction == 0 ? "codec" : "download_codec");
-    return strait_error_set(err, STRAIT_ERR_INPUT, where,
-                            "expected 1 where codecs are measured (emu), found %g", speed);
+    return strait_refuse(err, where, "expected 1 where codecs are measured (emu), found %g", speed);
 }
 
 int strait_trial_find_costs(struct strait_trial *p, struct strait_error *err)

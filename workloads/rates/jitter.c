@@ -64,18 +64,17 @@ static int read_table(struct strait_jitter *j, FILE *f, const char *path, struct
             const int n_letters = (int)fmin(24, (double)strcspn(rest, blanks));
             snprintf(where, sizeof(where), "%.480s:%zu", path, line);
             if (end == rest || value < -32768 || value > 32767 || j->n == MAX_VALUES)
-                return strait_error_set(err, STRAIT_ERR_INPUT, where,
-                                        "expected at most %d whole numbers from -32768 to 32767, "
-                                        "found \"%.*s\"",
-                                        MAX_VALUES, n_letters, rest);
+                return strait_refuse(
+                    err, where,
+                    "expected at most %d whole numbers from -32768 to 32767, found \"%.*s\"",
+                    MAX_VALUES, n_letters, rest);
             j->x[j->n++] = (double)value / UNIT;
             rest = end + strspn(end, blanks);
         }
     }
     return j->n > 0 && !ferror(f)
                ? 0
-               : strait_error_set(err, STRAIT_ERR_INPUT, path,
-                                  "expected a table of whole numbers, found none");
+               : strait_refuse(err, path, "expected a table of whole numbers, found none");
 }
 
 static int load_file(struct strait_jitter **j, const char *name, const char *where,
@@ -89,10 +88,9 @@ static int load_file(struct strait_jitter **j, const char *name, const char *whe
     const char *path = strait_shipped_path(shipped, sizeof(shipped), name);
     FILE *f = strait_host_open(path);
     if (!f)
-        return strait_error_set(err, STRAIT_ERR_INPUT, where, "%s: expected a file", name);
+        return strait_refuse(err, where, "%s: expected a file", name);
     *j = new_table(MAX_VALUES);
-    const int failed = *j ? read_table(*j, f, path, err)
-                          : strait_error_set(err, STRAIT_ERR_NOMEM, where, "memory ran out");
+    const int failed = *j ? read_table(*j, f, path, err) : strait_error_memory(err, where);
     fclose(f);
     return failed;
 }
@@ -113,7 +111,7 @@ int strait_jitter_load(struct strait_jitter **j, const char *name, const char *w
             return -1;
         }
     } else if (!(*j = new_table(N_VALUES))) {
-        return strait_error_set(err, STRAIT_ERR_NOMEM, where, "memory ran out");
+        return strait_error_memory(err, where);
     }
     for (size_t i = 0; i < (*j)->n; i++) {
         const double u = (double)i / N_VALUES;

@@ -31,7 +31,7 @@ static int add(struct steps *s, double at_s, double bits_per_s, struct strait_er
         if (rate)
             s->bits_per_s = rate;
         if (!at || !rate)
-            return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+            return strait_error_memory(err, NULL);
         s->cap = cap;
     }
     s->at_s[s->n] = at_s;
@@ -51,12 +51,11 @@ static int read_step(struct steps *s, struct strait_object *o, struct strait_err
         return -1;
     strait_object_where(o, "at", where, sizeof(where));
     if (s->n == 0 && at_s > 0)
-        return strait_error_set(err, STRAIT_ERR_INPUT, where,
-                                "expected 0 s in the first step, found %g s", at_s);
+        return strait_refuse(err, where, "expected 0 s in the first step, found %g s", at_s);
     if (s->n > 0 && at_s <= s->at_s[s->n - 1])
-        return strait_error_set(err, STRAIT_ERR_INPUT, where,
-                                "expected a time after %g s, that of the step before, found %g s",
-                                s->at_s[s->n - 1], at_s);
+        return strait_refuse(err, where,
+                             "expected a time after %g s, that of the step before, found %g s",
+                             s->at_s[s->n - 1], at_s);
     return add(s, at_s, bits_per_s, err) != 0 ? -1 : strait_object_close(o, err);
 }
 
@@ -68,10 +67,10 @@ static int read_steps(struct steps *s, const json_t *list, const char *file, con
     json_t *step;
     snprintf(where, sizeof(where), "%s#%s", file, pointer);
     if (!json_is_array(list) || json_array_size(list) == 0 || json_array_size(list) > MAX_STEPS)
-        return strait_error_set(err, STRAIT_ERR_INPUT, where,
-                                "expected an array of 1 to %d steps such as {\"at\": \"10 s\", "
-                                "\"rate\": \"1 Gbps\"}",
-                                MAX_STEPS);
+        return strait_refuse(
+            err, where,
+            "expected an array of 1 to %d steps such as {\"at\": \"10 s\", \"rate\": \"1 Gbps\"}",
+            MAX_STEPS);
     json_array_foreach (list, i, step) {
         struct strait_object o;
         snprintf(at, sizeof(at), "%.*s/%zu", STRAIT_JSON_POINTER_MAX - 24, pointer, i);
@@ -91,10 +90,9 @@ static int read_repeated(struct steps *s, double *period_s, struct strait_object
                                   err) != 0)
         return -1;
     if (*period_s <= s->at_s[s->n - 1])
-        return strait_error_set(err, STRAIT_ERR_INPUT,
-                                strait_object_where(o, "repeat", where, sizeof(where)),
-                                "expected a time after %g s, that of the last step, found %g s",
-                                s->at_s[s->n - 1], *period_s);
+        return strait_refuse(err, strait_object_where(o, "repeat", where, sizeof(where)),
+                             "expected a time after %g s, that of the last step, found %g s",
+                             s->at_s[s->n - 1], *period_s);
     return 0;
 }
 
@@ -117,10 +115,9 @@ static int bad_line(const char *path, size_t line, struct strait_error *err, con
 {
     char where[512];
     snprintf(where, sizeof(where), "%.480s:%zu", path, line);
-    return strait_error_set(err, STRAIT_ERR_INPUT, where,
-                            "expected milliseconds, whole and not before the line before, found "
-                            "\"%.20s\"",
-                            text);
+    return strait_refuse(
+        err, where, "expected milliseconds, whole and not before the line before, found \"%.20s\"",
+        text);
 }
 
 static int read_lines(struct steps *s, double *period_s, FILE *f, const char *path, double window_s,
@@ -147,9 +144,9 @@ static int read_lines(struct steps *s, double *period_s, FILE *f, const char *pa
     }
     *period_s = (double)last_ms / 1e3;
     if (ferror(f) || last_ms == 0)
-        return strait_error_set(err, STRAIT_ERR_INPUT, path,
-                                "expected a trace of Mahimahi, lines of milliseconds up to one "
-                                "above 0, found none");
+        return strait_refuse(
+            err, path,
+            "expected a trace of Mahimahi, lines of milliseconds up to one above 0, found none");
     return end_window(s, &from_s, *period_s, &n_packets, err);
 }
 
@@ -166,9 +163,8 @@ static int read_mahimahi(struct steps *s, double *period_s, struct strait_object
     const char *path = strait_shipped_path(shipped, sizeof(shipped), name);
     FILE *f = strait_host_open(path);
     if (!f)
-        return strait_error_set(err, STRAIT_ERR_INPUT,
-                                strait_object_where(o, "mahimahi", where, sizeof(where)), "%s: %s",
-                                name, strerror_r(errno, why, sizeof(why)));
+        return strait_refuse(err, strait_object_where(o, "mahimahi", where, sizeof(where)),
+                             "%s: %s", name, strerror_r(errno, why, sizeof(why)));
     const int failed = read_lines(s, period_s, f, path, window_s, err);
     fclose(f);
     return failed;
@@ -197,7 +193,7 @@ int strait_schedule_read(struct strait_schedule **schedule, struct strait_object
             strait_object_close(&all, err) != 0;
     }
     if (!failed && !(*schedule = strait_schedule_new(s.n, s.at_s, s.bits_per_s, period_s)))
-        failed = strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+        failed = strait_error_memory(err, NULL);
     free(s.at_s);
     free(s.bits_per_s);
     return failed ? -1 : 0;

@@ -25,7 +25,7 @@ int strait_sweeper_init(struct strait_sweeper *s, struct strait_error *err)
 {
     s->len_bytes = strait_sweep_bytes();
     s->memory = strait_buffer_new(s->len_bytes);
-    return s->memory ? 0 : strait_error_set(err, STRAIT_ERR_NOMEM, "timing", "memory ran out");
+    return s->memory ? 0 : strait_error_memory(err, "timing");
 }
 
 void strait_sweeper_release(struct strait_sweeper *s)

@@ -75,7 +75,7 @@ static int round_init(struct round *r, const struct strait_bundle *bundle,
     if (r->encoded && r->arrived && r->len_bytes && r->encode_s && r->decode_s)
         return 0;
     round_release(r);
-    return strait_error_set(err, STRAIT_ERR_NOMEM, "timing", "memory ran out");
+    return strait_error_memory(err, "timing");
 }
 
 static int run_round(struct round *r, const struct strait_bundle *bundle,

@@ -199,7 +199,7 @@ static int read_all(struct strait_import *in, struct strait_source *s, struct st
     while ((more = strait_chrome_next(&c, &e)) > 0) {
         n_events++;
         if (!keep(&k, &e)) {
-            more = strait_error_set(err, STRAIT_ERR_NOMEM, s->path, "memory ran out");
+            more = strait_error_memory(err, s->path);
             break;
         }
     }

@@ -105,9 +105,9 @@ static int add_layer(struct strait_kineto_maker *m, struct strait_builder *b, si
                 continue;
             label_text(text, sizeof(text), &m->k->labels, first->gradients[g].dims);
             if (!shape_of(shape, &n_dims, text))
-                return strait_error_set(err, STRAIT_ERR_INPUT, m->k->in->path,
-                                        "expected 1 to 8 dimensions of a gradient, found \"%.60s\"",
-                                        text);
+                return strait_refuse(err, m->k->in->path,
+                                     "expected 1 to 8 dimensions of a gradient, found \"%.60s\"",
+                                     text);
             if ((n_dims >= 2) != (pass == 0))
                 continue;
             snprintf(param, sizeof(param),
@@ -121,7 +121,7 @@ static int add_layer(struct strait_kineto_maker *m, struct strait_builder *b, si
             quantiles(ready_s, samples, m->n_all);
             struct strait_param_row *row = strait_build_param(b, param, n_dims, shape);
             if (!row)
-                return strait_error_set(err, STRAIT_ERR_NOMEM, m->k->in->path, "memory ran out");
+                return strait_error_memory(err, m->k->in->path);
             row->fwd_s_p50 = fwd_s[0], row->fwd_s_p90 = fwd_s[1];
             row->bwd_s_p50 = bwd_s[0], row->bwd_s_p90 = bwd_s[1];
             row->ready_s_p50 = ready_s[0], row->ready_s_p90 = ready_s[1];
@@ -181,14 +181,12 @@ static int put_iterations(struct strait_kineto_maker *m, struct strait_error *er
     size_t len;
     FILE *f = open_memstream(&m->k->in->iters, &len);
     if (!f)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, m->k->in->path, "memory ran out");
+        return strait_error_memory(err, m->k->in->path);
     fputs("iter,fwd_us,bwd_us,opt_us\n", f);
     for (size_t i = 0; i < m->n_all; i++)
         fprintf(f, "%zu,%.3f,%.3f,%.3f\n", i, m->all[i].total_us[0], m->all[i].total_us[1],
                 m->all[i].total_us[2]);
-    return fclose(f) == 0
-               ? 0
-               : strait_error_set(err, STRAIT_ERR_NOMEM, m->k->in->path, "memory ran out");
+    return fclose(f) == 0 ? 0 : strait_error_memory(err, m->k->in->path);
 }
 
 static int make_model(struct strait_kineto_maker *m, struct strait_error *err)
@@ -200,9 +198,7 @@ static int make_model(struct strait_kineto_maker *m, struct strait_error *err)
     snprintf(name, sizeof(name), "%.*s", (int)strcspn(slash ? slash + 1 : m->k->in->path, "."),
              slash ? slash + 1 : m->k->in->path);
     strait_build_init(&b, *name ? name : "trace");
-    int status = samples && !b.failed
-                     ? 0
-                     : strait_error_set(err, STRAIT_ERR_NOMEM, m->k->in->path, "memory ran out");
+    int status = samples && !b.failed ? 0 : strait_error_memory(err, m->k->in->path);
     for (size_t l = 0; l < m->all[0].n_layers && status == 0; l++)
         status = add_layer(m, &b, l, samples, err);
     if (status == 0) {
@@ -263,9 +259,7 @@ int strait_kineto_layers(struct strait_kineto *k, struct strait_error *err)
 {
     struct strait_kineto_maker m = {.k = k};
     const bool has_memory = strait_kineto_iterations(&m);
-    const int status = has_memory
-                           ? make(&m, err)
-                           : strait_error_set(err, STRAIT_ERR_NOMEM, k->in->path, "memory ran out");
+    const int status = has_memory ? make(&m, err) : strait_error_memory(err, k->in->path);
     for (size_t i = 0; i < m.n_all; i++)
         strait_kineto_iteration_release(&m.all[i]);
     free(m.all);

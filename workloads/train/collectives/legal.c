@@ -45,12 +45,11 @@ static void put_legal(char *buf, size_t cap, enum strait_all_reduce how)
 int strait_all_reduce_check(const struct strait_experiment *e, enum strait_all_reduce how,
                             const char *name, struct strait_error *err)
 {
-    char where[256], legal[384] = "", found[STRAIT_SPEC_CHARS];
+    char legal[384] = "", found[STRAIT_SPEC_CHARS];
     if (strait_codec_legal(&e->up.spec, how))
         return 0;
     put_legal(legal, sizeof(legal), how);
-    snprintf(where, sizeof(where), "%s#/codec", e->file);
-    return strait_error_set(err, STRAIT_ERR_INPUT, where,
+    return strait_refuse_at(err, e->file, "/codec",
                             "expected a codec for \"%s\" (%s)%s, found \"%s\"", name, legal,
                             e->up.spec.memory.momentum > 0 ? " without momentum" : "",
                             strait_codec_spec_text(found, &e->up.spec));

@@ -343,27 +343,24 @@ static const char *uplink_kind_of(const struct strait_experiment *e)
 
 static int check(const struct strait_experiment *e, struct strait_error *err)
 {
-    char where[512];
     const int k = (int)strait_experiment_param(e, "curve_clients");
     if (strait_adaptive_check(e, STRAIT_ADAPTIVE_UP, err) != 0 ||
         strait_adaptive_check(e, STRAIT_ADAPTIVE_DOWN, err) != 0)
         return -1;
-    snprintf(where, sizeof(where), "%s#/strategy/overlap", e->file);
     if (strait_adaptive_sends_parameters(e, STRAIT_ADAPTIVE_UP) &&
         (int)strait_experiment_param(e, "overlap") == TRAIN)
-        return strait_error_set(err, STRAIT_ERR_INPUT, where,
-                                "expected \"none\" where parameters go up: one round late they "
-                                "would undo the round between");
-    snprintf(where, sizeof(where), "%s#/strategy/curve_clients", e->file);
+        return strait_refuse_at(
+            err, e->file, "/strategy/overlap",
+            "expected \"none\" where parameters go up: one round late they would "
+            "undo the round between");
     if (k != 2 && k != 4 && k != 8 && k != 16)
-        return strait_error_set(err, STRAIT_ERR_INPUT, where,
+        return strait_refuse_at(err, e->file, "/strategy/curve_clients",
                                 "expected a recorded number of clients, 2, 4, 8 or 16, found %d",
                                 k);
-    snprintf(where, sizeof(where), "%s#/strategy/encode", e->file);
     if ((int)strait_experiment_param(e, "encode") == EACH && strait_feedback_needed(&e->down.spec))
-        return strait_error_set(err, STRAIT_ERR_INPUT, where,
-                                "expected \"once\" where the download codec remembers what it "
-                                "sent, found \"each\"");
+        return strait_refuse_at(
+            err, e->file, "/strategy/encode",
+            "expected \"once\" where the download codec remembers what it sent, found \"each\"");
     return 0;
 }
 

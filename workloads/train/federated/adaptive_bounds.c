@@ -203,20 +203,19 @@ static int check_values(const struct strait_experiment *e, int direction, const 
     if ((unit != STRAIT_UNIT_OF_CODEC || p.kind == STRAIT_POLICY_GUARD ||
          p.kind == STRAIT_POLICY_NOISE) &&
         !e->trains)
-        return strait_error_set(err, STRAIT_ERR_INPUT, where,
-                                "expected \"training\" in the experiment for policy \"%s\", which "
-                                "reads values that a recorded run does not have",
-                                name);
+        return strait_refuse(err, where,
+                             "expected \"training\" in the experiment for policy \"%s\", which "
+                             "reads values that a recorded run does not have",
+                             name);
     if (unit != STRAIT_UNIT_OF_CODEC && !(c->spec.ops->bounds & 1u << STRAIT_BOUND_ABS))
-        return strait_error_set(err, STRAIT_ERR_INPUT, where,
-                                "expected a codec that keeps absolute bounds for policy \"%s\", "
-                                "found \"%s\"",
-                                name, c->spec.ops->name);
+        return strait_refuse(
+            err, where,
+            "expected a codec that keeps absolute bounds for policy \"%s\", found \"%s\"", name,
+            c->spec.ops->name);
     if (p.kind == STRAIT_POLICY_SENSITIVITY && !c->row_bounds)
-        return strait_error_set(err, STRAIT_ERR_INPUT, where,
-                                "expected \"bounds\", a file that strait sensitivity writes, for "
-                                "policy \"%s\"",
-                                name);
+        return strait_refuse(
+            err, where,
+            "expected \"bounds\", a file that strait sensitivity writes, for policy \"%s\"", name);
     return 0;
 }
 
@@ -232,20 +231,20 @@ int strait_adaptive_check(const struct strait_experiment *e, int direction,
     if (strcmp(c->spec.ops->name, "none") == 0) /* as a reference: no bound to set */
         return 0;
     if (p.kind != STRAIT_POLICY_FIXED && c->spec.bound.kind == STRAIT_BOUND_NONE)
-        return strait_error_set(err, STRAIT_ERR_INPUT, where,
-                                "expected a codec with a bound such as {\"range\": 1e-3} for "
-                                "policy \"%s\", found none",
-                                name);
+        return strait_refuse(
+            err, where,
+            "expected a codec with a bound such as {\"range\": 1e-3} for policy \"%s\", found none",
+            name);
     const bool of_updates = !strait_adaptive_sends_parameters(e, direction);
     if (p.kind == STRAIT_POLICY_NOISE && !of_updates)
-        return strait_error_set(err, STRAIT_ERR_INPUT, where,
-                                "expected \"sends\": \"updates\" for policy \"%s\", whose noise is "
-                                "that of updates",
-                                name);
+        return strait_refuse(
+            err, where,
+            "expected \"sends\": \"updates\" for policy \"%s\", whose noise is that of updates",
+            name);
     if ((p.kind == STRAIT_POLICY_RMS_ADAPTIVE || p.kind == STRAIT_POLICY_NOISE) && of_updates &&
         c->spec.bound.kind != STRAIT_BOUND_RMS)
-        return strait_error_set(err, STRAIT_ERR_INPUT, where,
-                                "expected a bound {\"rms\": ...} for policy \"%s\", found \"%s\"",
-                                name, strait_bound_kind_name(c->spec.bound.kind));
+        return strait_refuse(err, where,
+                             "expected a bound {\"rms\": ...} for policy \"%s\", found \"%s\"",
+                             name, strait_bound_kind_name(c->spec.bound.kind));
     return check_values(e, direction, where, err);
 }

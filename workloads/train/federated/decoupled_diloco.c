@@ -276,28 +276,25 @@ static void decoupled_diloco(struct strait_rank *r)
 
 static int check(const struct strait_experiment *e, struct strait_error *err)
 {
-    char where[512];
     const double n_parts = strait_experiment_param(e, "fragments"),
                  n_rounds = strait_experiment_param(e, "rounds"),
                  n_steps = strait_experiment_param(e, "local_steps");
     int n_stay = 0;
     for (int i = 1; i < e->n_ranks; i++)
         n_stay += !e->network->out[i].present;
-    snprintf(where, sizeof(where), "%s#/strategy/fragments", e->file);
     if (n_parts > (double)e->model->n_elems || n_parts * n_rounds > 1e9)
-        return strait_error_set(err, STRAIT_ERR_INPUT, where,
-                                "expected at most the model's %zu elements, and with the rounds "
-                                "1e9 synchronisations, found %g",
-                                e->model->n_elems, n_parts);
-    snprintf(where, sizeof(where), "%s#/strategy/overlap_steps", e->file);
+        return strait_refuse_at(
+            err, e->file, "/strategy/fragments",
+            "expected at most the model's %zu elements, and with the rounds 1e9 "
+            "synchronisations, found %g",
+            e->model->n_elems, n_parts);
     if (strait_experiment_param(e, "overlap_steps") >= n_steps)
-        return strait_error_set(err, STRAIT_ERR_INPUT, where,
-                                "expected fewer than the %g local_steps, since a fragment is "
-                                "taken before it is sent again, found %g",
+        return strait_refuse_at(err, e->file, "/strategy/overlap_steps",
+                                "expected fewer than the %g local_steps, since a fragment is taken "
+                                "before it is sent again, found %g",
                                 n_steps, strait_experiment_param(e, "overlap_steps"));
-    snprintf(where, sizeof(where), "%s#/strategy/quorum", e->file);
     if (quorum_of(e) > e->n_clients || (n_stay < e->n_clients && quorum_of(e) > n_stay))
-        return strait_error_set(err, STRAIT_ERR_INPUT, where,
+        return strait_refuse_at(err, e->file, "/strategy/quorum",
                                 "expected at most the %d learners that never leave, found %d%s",
                                 n_stay, quorum_of(e),
                                 strait_experiment_param(e, "quorum") > 0 ? "" : " (0: all)");

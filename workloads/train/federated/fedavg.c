@@ -266,20 +266,17 @@ static void fedavg(struct strait_rank *r)
 
 static int check(const struct strait_experiment *e, struct strait_error *err)
 {
-    char where[512];
     const int per_round = (int)strait_experiment_param(e, "clients_per_round");
-    snprintf(where, sizeof(where), "%s#/strategy/clients_per_round", e->file);
     if (per_round > e->n_clients)
-        return strait_error_set(err, STRAIT_ERR_INPUT, where,
+        return strait_refuse_at(err, e->file, "/strategy/clients_per_round",
                                 "expected at most the %d clients that there are, found %d",
                                 e->n_clients, per_round);
     if (per_round == 0 && strait_experiment_param(e, "over_selection") > 1)
-        return strait_error_set(err, STRAIT_ERR_INPUT, where,
-                                "expected a number above 0 beside over_selection, found 0, which "
-                                "is all clients");
-    snprintf(where, sizeof(where), "%s#/strategy/tiers", e->file);
+        return strait_refuse_at(
+            err, e->file, "/strategy/clients_per_round",
+            "expected a number above 0 beside over_selection, found 0, which is all clients");
     if (strait_experiment_param(e, "tiers") > e->n_clients)
-        return strait_error_set(err, STRAIT_ERR_INPUT, where,
+        return strait_refuse_at(err, e->file, "/strategy/tiers",
                                 "expected at most the %d clients that there are, found %.0f",
                                 e->n_clients, strait_experiment_param(e, "tiers"));
     return strait_star_check_dropout(e, err);

@@ -27,12 +27,11 @@ bool strait_star_uses_stream(const struct strait_experiment *e, int src, int dst
 
 int strait_star_check_dropout(const struct strait_experiment *e, struct strait_error *err)
 {
-    char where[512];
-    snprintf(where, sizeof(where), "%s#/strategy/deadline", e->file);
     if (strait_experiment_param(e, "dropout") > 0 && !(strait_experiment_param(e, "deadline") > 0))
-        return strait_error_set(err, STRAIT_ERR_INPUT, where,
-                                "expected a deadline such as \"60 s\" beside dropout, since "
-                                "nothing else ends a round in which clients fall silent");
+        return strait_refuse_at(
+            err, e->file, "/strategy/deadline",
+            "expected a deadline such as \"60 s\" beside dropout, since nothing "
+            "else ends a round in which clients fall silent");
     return 0;
 }
 

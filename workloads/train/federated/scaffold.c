@@ -152,16 +152,13 @@ static void scaffold(struct strait_rank *r)
 /* The variates are gradients: a step must be lr times one. */
 static int check(const struct strait_experiment *e, struct strait_error *err)
 {
-    char where[512];
     const struct strait_training *t = &e->training;
-    snprintf(where, sizeof(where), "%s#/training", e->file);
     if (e->trains && (t->optimiser != STRAIT_SGD || t->momentum > 0 || t->weight_decay > 0))
-        return strait_error_set(err, STRAIT_ERR_INPUT, where,
+        return strait_refuse_at(err, e->file, "/training",
                                 "expected \"sgd\" without momentum and weight decay, since "
                                 "\"scaffold\" takes steps of lr times a gradient");
-    snprintf(where, sizeof(where), "%s#/strategy/clients_per_round", e->file);
     if (strait_experiment_param(e, "clients_per_round") > e->n_clients)
-        return strait_error_set(err, STRAIT_ERR_INPUT, where,
+        return strait_refuse_at(err, e->file, "/strategy/clients_per_round",
                                 "expected at most the %d clients that there are, found %g",
                                 e->n_clients, strait_experiment_param(e, "clients_per_round"));
     return 0;

@@ -187,10 +187,8 @@ static void secagg(struct strait_rank *r)
 
 static int check(const struct strait_experiment *e, struct strait_error *err)
 {
-    char where[512];
-    snprintf(where, sizeof(where), "%s#/codec", e->file);
     if (strcmp(e->up.spec.ops->name, "none") != 0)
-        return strait_error_set(err, STRAIT_ERR_INPUT, where,
+        return strait_refuse_at(err, e->file, "/codec",
                                 "expected none, since masked values cannot be compressed (\"bits\" "
                                 "says how many a value has), found \"%s\"",
                                 e->up.spec.ops->name);

@@ -148,19 +148,16 @@ static bool needs_packets(const struct strait_experiment *e)
 
 static int check(const struct strait_experiment *e, struct strait_error *err)
 {
-    char where[512];
     const bool by_store = n_peers(e) < e->n_ranks;
-    snprintf(where, sizeof(where), "%s#/strategy/exchange", e->file);
     if (by_store && e->n_ranks < 2)
-        return strait_error_set(err, STRAIT_ERR_INPUT, where,
+        return strait_refuse_at(err, e->file, "/strategy/exchange",
                                 "expected at least 2 clients, a peer and the store, found %d",
                                 e->n_ranks);
-    snprintf(where, sizeof(where), "%s#/strategy/quorum", e->file);
     if (quorum_of(e) > n_peers(e) || (!by_store && quorum_of(e) < n_peers(e)))
-        return strait_error_set(err, STRAIT_ERR_INPUT, where,
-                                "expected at most the %d peers, all of them unless \"exchange\" is "
-                                "\"store\", found %d",
-                                n_peers(e), quorum_of(e));
+        return strait_refuse_at(
+            err, e->file, "/strategy/quorum",
+            "expected at most the %d peers, all of them unless \"exchange\" is \"store\", found %d",
+            n_peers(e), quorum_of(e));
     return 0;
 }
 

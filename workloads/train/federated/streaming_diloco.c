@@ -152,21 +152,18 @@ static void streaming_diloco(struct strait_rank *r)
 
 static int check(const struct strait_experiment *e, struct strait_error *err)
 {
-    char where[512];
     const int n = (int)strait_experiment_param(e, "fragments");
     const int n_inner = (int)strait_experiment_param(e, "local_steps");
-    snprintf(where, sizeof(where), "%s#/strategy/fragments", e->file);
     if ((size_t)n > e->model->n_layers || n > n_inner)
-        return strait_error_set(err, STRAIT_ERR_INPUT, where,
-                                "expected at most the model's %zu layers and the %d local_steps, "
-                                "found %d",
-                                e->model->n_layers, n_inner, n);
-    snprintf(where, sizeof(where), "%s#/strategy/overlap_steps", e->file);
+        return strait_refuse_at(
+            err, e->file, "/strategy/fragments",
+            "expected at most the model's %zu layers and the %d local_steps, found %d",
+            e->model->n_layers, n_inner, n);
     if ((int)strait_experiment_param(e, "outer") == MIXED &&
         strait_experiment_param(e, "overlap_steps") >= n_inner)
-        return strait_error_set(err, STRAIT_ERR_INPUT, where,
-                                "expected fewer than the %d local_steps, since a fragment is "
-                                "taken before it is begun again, found %g",
+        return strait_refuse_at(err, e->file, "/strategy/overlap_steps",
+                                "expected fewer than the %d local_steps, since a fragment is taken "
+                                "before it is begun again, found %g",
                                 n_inner, strait_experiment_param(e, "overlap_steps"));
     return strait_all_reduce_check(e, STRAIT_AR_RING, "ring", err);
 }

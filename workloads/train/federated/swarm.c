@@ -194,11 +194,9 @@ static bool uses_stream(const struct strait_experiment *e, int src, int dst, int
 
 static int check_peers(const struct strait_experiment *e, int n_stages, struct strait_error *err)
 {
-    char where[512];
-    snprintf(where, sizeof(where), "%s#/strategy/stages", e->file);
     if (n_stages > e->n_clients || (size_t)n_stages > e->model->n_layers ||
         (e->n_clients - 1) / n_stages >= SWARM_MOST_PEERS)
-        return strait_error_set(err, STRAIT_ERR_INPUT, where,
+        return strait_refuse_at(err, e->file, "/strategy/stages",
                                 "expected at most the %d peers and the model's %zu layers, and at "
                                 "most %d peers a stage, found %d",
                                 e->n_clients, e->model->n_layers, SWARM_MOST_PEERS, n_stages);
@@ -206,9 +204,8 @@ static int check_peers(const struct strait_experiment *e, int n_stages, struct s
         bool one_stays = false;
         for (int i = stage + 1; i < e->n_ranks; i += n_stages)
             one_stays = one_stays || !e->network->out[i].present;
-        snprintf(where, sizeof(where), "%s#/network/events", e->file);
         if (!one_stays)
-            return strait_error_set(err, STRAIT_ERR_INPUT, where,
+            return strait_refuse_at(err, e->file, "/network/events",
                                     "expected a peer of each of the %d stages that never leaves, "
                                     "found none of stage %d",
                                     n_stages, stage);
@@ -218,17 +215,14 @@ static int check_peers(const struct strait_experiment *e, int n_stages, struct s
 
 static int check(const struct strait_experiment *e, struct strait_error *err)
 {
-    char where[512];
     const double n_micro = strait_experiment_param(e, "microbatches");
-    snprintf(where, sizeof(where), "%s#/strategy/activation", e->file);
     if (strait_experiment_param(e, "activation") < 4 * n_micro)
-        return strait_error_set(err, STRAIT_ERR_INPUT, where,
-                                "expected at least a value of 4 bytes for each of the %g "
-                                "microbatches, found %.0f B",
-                                n_micro, strait_experiment_param(e, "activation"));
-    snprintf(where, sizeof(where), "%s#/codec", e->file);
+        return strait_refuse_at(
+            err, e->file, "/strategy/activation",
+            "expected at least a value of 4 bytes for each of the %g microbatches, found %.0f B",
+            n_micro, strait_experiment_param(e, "activation"));
     if (strait_feedback_needed(&e->up.spec))
-        return strait_error_set(err, STRAIT_ERR_INPUT, where,
+        return strait_refuse_at(err, e->file, "/codec",
                                 "expected a sender that remembers nothing (\"error_feedback\": "
                                 "false), since no activations come again, found \"%s\"",
                                 e->up.spec.ops->name);

@@ -296,7 +296,7 @@ void kfac_start(struct kfac *k)
 void kfac_no_memory(struct kfac *k)
 {
     struct strait_error err = {0};
-    strait_error_set(&err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+    strait_error_memory(&err, NULL);
     k->r->backend->ops->fail(k->r, &err);
 }
 
@@ -426,21 +426,19 @@ void kfac_train(struct kfac *k)
 int kfac_check(const struct strait_experiment *e, struct strait_error *err)
 {
     const size_t largest_dim = (size_t)strait_experiment_param(e, "largest_dim");
-    char where[256];
-    snprintf(where, sizeof(where), "%s#/model", e->file);
     if (strait_n_factor_layers(e->model, largest_dim) == 0)
-        return strait_error_set(err, STRAIT_ERR_INPUT, where,
-                                "expected a model with Linear or Conv layers of factors up to "
-                                "%zu, found none in %s",
-                                largest_dim, e->model->name);
+        return strait_refuse_at(
+            err, e->file, "/model",
+            "expected a model with Linear or Conv layers of factors up to %zu, found none in %s",
+            largest_dim, e->model->name);
     if (e->trains && kfac_values_check(e, err) != 0)
         return -1;
-    snprintf(where, sizeof(where), "%s#/strategy/encode", e->file);
     if (!e->trains && strait_experiment_param(e, "encode") != KFAC_ENCODE_GRADIENTS)
-        return strait_error_set(err, STRAIT_ERR_INPUT, where,
-                                "expected \"gradients\" without \"training\", since factors are "
-                                "zeros then, found \"%s\"",
-                                kfac_encodes[(int)strait_experiment_param(e, "encode")]);
+        return strait_refuse_at(
+            err, e->file, "/strategy/encode",
+            "expected \"gradients\" without \"training\", since factors are zeros "
+            "then, found \"%s\"",
+            kfac_encodes[(int)strait_experiment_param(e, "encode")]);
     return strait_all_reduce_check(e, STRAIT_AR_RING, "ring", err);
 }
 

@@ -93,19 +93,17 @@ void kfac_values_begin(struct kfac *k)
 
 int kfac_values_check(const struct strait_experiment *e, struct strait_error *err)
 {
-    char where[256];
     if (e->training.optimiser != STRAIT_KFAC) {
-        snprintf(where, sizeof(where), "%s#/training/optimiser", e->file);
-        return strait_error_set(err, STRAIT_ERR_INPUT, where,
+        return strait_refuse_at(err, e->file, "/training/optimiser",
                                 "expected \"kfac\" with strategy \"%s\", found \"%s\"",
                                 e->strategy->name, strait_optimiser_names()[e->training.optimiser]);
     }
-    snprintf(where, sizeof(where), "%s#/training/task", e->file);
     if (!strait_task_has_factors(e->training.task))
-        return strait_error_set(err, STRAIT_ERR_INPUT, where,
-                                "expected a task whose layers have factors (fashion-mlp, "
-                                "fashion-cnn, fashion-resnet, char-transformer), found \"%s\"",
-                                e->training.task);
+        return strait_refuse_at(
+            err, e->file, "/training/task",
+            "expected a task whose layers have factors (fashion-mlp, fashion-cnn, "
+            "fashion-resnet, char-transformer), found \"%s\"",
+            e->training.task);
     return 0;
 }
 

@@ -61,7 +61,7 @@ int strait_attention_top(size_t *chosen, size_t k, const float *scores, size_t n
 {
     struct scored *all = malloc((n + 1) * sizeof(*all));
     if (!all)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, "attention", "memory ran out");
+        return strait_error_memory(err, "attention");
     for (size_t i = 0; i < n; i++)
         all[i] = (struct scored){scores[i], i};
     qsort(all, n, sizeof(*all), by_score);
@@ -102,7 +102,7 @@ int strait_keys_low_rank(float *basis, float *small, const float *keys, size_t n
     double *energy = calloc(d * d + 1, sizeof(*energy)), *weight = calloc(d + 1, sizeof(*weight));
     int failed = 0;
     if (!energy || !weight)
-        failed = strait_error_set(err, STRAIT_ERR_NOMEM, "attention", "memory ran out");
+        failed = strait_error_memory(err, "attention");
     for (size_t i = 0; i < n && !failed; i++)
         for (size_t a = 0; a < d; a++)
             for (size_t b = 0; b < d; b++)
@@ -157,7 +157,7 @@ int strait_cache_init(struct strait_cache *c, size_t n_layers, size_t n_heads, s
     *c = (struct strait_cache){n_layers, n_heads, head_dim, n_tokens, NULL, NULL, NULL, NULL};
     float *all = calloc(4 * n + 1, sizeof(*all));
     if (!all)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, "attention", "memory ran out");
+        return strait_error_memory(err, "attention");
     c->keys = all;
     c->values = all + n;
     c->queries = all + 2 * n;
@@ -237,7 +237,7 @@ int strait_attention_quality(struct strait_key_quality *out, const struct strait
     int failed = 0;
     *out = (struct strait_key_quality){0};
     if (!memory || !tokens)
-        failed = strait_error_set(err, STRAIT_ERR_NOMEM, "attention", "memory ran out");
+        failed = strait_error_memory(err, "attention");
     if (!failed) {
         t.basis = memory;
         t.small = t.basis + d * d;

@@ -18,13 +18,11 @@ static double key_bits(const struct strait_experiment *e)
 
 int kv_check_keys(const struct strait_experiment *e, struct strait_error *err)
 {
-    char where[256];
     const double bits = key_bits(e), all = 8 * strait_experiment_param(e, "element_bytes");
     if (strait_experiment_param(e, "keys") != KV_QUANTISED ||
         (fabs(bits - nearbyint(bits)) < 1e-6 && bits > 0.5 && bits < 8.5))
         return 0;
-    snprintf(where, sizeof(where), "%s#/strategy/keys_kept", e->file);
-    return strait_error_set(err, STRAIT_ERR_INPUT, where,
+    return strait_refuse_at(err, e->file, "/strategy/keys_kept",
                             "expected a share that leaves 1 to 8 whole bits of %g, found %g bits",
                             all, bits);
 }
@@ -81,7 +79,7 @@ int kv_approximate_quality(json_t **out, const struct strait_experiment *e,
                  tokens);
         *out = quality_json(&q, of);
         if (!*out)
-            failed = strait_error_set(err, STRAIT_ERR_NOMEM, "attention", "memory ran out");
+            failed = strait_error_memory(err, "attention");
     }
     strait_cache_release(&cache);
     strait_transformer_free(t);
@@ -95,5 +93,5 @@ int kv_full_quality(json_t **out, const struct strait_experiment *e, struct stra
     const struct strait_key_quality q = {.recall = 1};
     (void)e;
     *out = quality_json(&q, NULL);
-    return *out ? 0 : strait_error_set(err, STRAIT_ERR_NOMEM, "attention", "memory ran out");
+    return *out ? 0 : strait_error_memory(err, "attention");
 }

@@ -111,15 +111,15 @@ static bool uses_stream(const struct strait_experiment *e, int src, int dst, int
 static int check(const struct strait_experiment *e, struct strait_error *err)
 {
     if (e->n_ranks < 2)
-        return strait_error_set(err, STRAIT_ERR_INPUT, e->file,
-                                "expected at least 2 clients for kvstream, one that decodes and "
-                                "one that prefills, found %d",
-                                e->n_ranks);
+        return strait_refuse(err, e->file,
+                             "expected at least 2 clients for kvstream, one that decodes and one "
+                             "that prefills, found %d",
+                             e->n_ranks);
     if (strait_feedback_needed(&e->up.spec))
-        return strait_error_set(err, STRAIT_ERR_INPUT, e->file,
-                                "expected a sender that remembers nothing (\"error_feedback\": "
-                                "false), since no cache comes again, found \"%s\"",
-                                e->up.spec.ops->name);
+        return strait_refuse(err, e->file,
+                             "expected a sender that remembers nothing (\"error_feedback\": "
+                             "false), since no cache comes again, found \"%s\"",
+                             e->up.spec.ops->name);
     return 0;
 }
 

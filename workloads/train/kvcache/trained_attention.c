@@ -28,7 +28,7 @@ static int head_init(struct head *h, size_t n, size_t d, struct strait_error *er
     h->memory = malloc((5 * n * d + d * d + d + 2 * n) * sizeof(*h->memory));
     h->chosen = malloc(n * sizeof(*h->chosen));
     if (!h->memory || !h->chosen)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, "attention", "memory ran out");
+        return strait_error_memory(err, "attention");
     h->keys = h->memory;
     h->values = h->keys + n * d;
     h->kept_keys = h->values + n * d;
@@ -111,11 +111,10 @@ static void attend(void *how, float *out, float *p, const struct learn_head *x, 
 static int check_way(const struct strait_attention_way *way, size_t d, struct strait_error *err)
 {
     if (way->rank > d)
-        return strait_error_set(err, STRAIT_ERR_INPUT, "attention",
-                                "expected a rank of at most %zu, found %zu", d, way->rank);
+        return strait_refuse(err, "attention", "expected a rank of at most %zu, found %zu", d,
+                             way->rank);
     if (way->bits > 8)
-        return strait_error_set(err, STRAIT_ERR_INPUT, "attention",
-                                "expected at most 8 bits, found %u", way->bits);
+        return strait_refuse(err, "attention", "expected at most 8 bits, found %u", way->bits);
     return 0;
 }
 
@@ -187,7 +186,7 @@ int strait_attention_ways(struct strait_way_quality *out, const struct strait_at
             return -1;
     int failed = head_init(&h, shape->context, d, err);
     if (!failed && !text_init(&t, l, w, n))
-        failed = strait_error_set(err, STRAIT_ERR_NOMEM, "attention", "memory ran out");
+        failed = strait_error_memory(err, "attention");
     if (!failed)
         evaluate(&full, &t, n, &h, true);
     for (size_t i = 0; i < n_ways && !failed; i++) {

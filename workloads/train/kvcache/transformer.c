@@ -107,7 +107,7 @@ int strait_transformer_new(struct strait_transformer **out, const struct strait_
         t->memory = malloc(ALL * sizeof(*t->memory));
     if (!t || !t->memory) {
         free(t);
-        return strait_error_set(err, STRAIT_ERR_NOMEM, "transformer", "memory ran out");
+        return strait_error_memory(err, "transformer");
     }
     struct filling f = {t, recorded, seed, t->memory, 0};
     t->words = take(&f, "head.weight", NULL, 1, (size_t)STRAIT_GPT_WORDS * WIDTH, 0);
@@ -263,7 +263,7 @@ int strait_transformer_run(struct strait_cache *out, const struct strait_transfo
         return -1;
     float *memory = malloc((n * (4 * WIDTH + 3 * WIDTH + HIDDEN) + n + 1) * sizeof(*memory));
     if (!memory)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, "transformer", "memory ran out");
+        return strait_error_memory(err, "transformer");
     struct room m = {.x = memory};
     m.normal = m.x + n * WIDTH;
     m.before = m.normal + n * WIDTH;

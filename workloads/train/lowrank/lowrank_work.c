@@ -198,12 +198,10 @@ void strait_lowrank_backward(struct strait_rank *r, int layer, struct strait_ten
 
 int strait_lowrank_check(const struct strait_experiment *e, struct strait_error *err)
 {
-    char where[512];
     if (strcmp(e->up.spec.ops->name, "none") == 0)
         return 0;
-    snprintf(where, sizeof(where), "%s#/codec", e->file);
-    return strait_error_set(
-        err, STRAIT_ERR_INPUT, where,
+    return strait_refuse_at(
+        err, e->file, "/codec",
         "expected \"none\", since \"%s\" sends factors of its own, found \"%s\"", e->strategy->name,
         e->up.spec.ops->name);
 }

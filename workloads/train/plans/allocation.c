@@ -77,8 +77,7 @@ static size_t open_snapshot(struct tensor tensors[MAX_TENSORS], const struct str
         look(&tensors[n++]);
     }
     if (n == 0)
-        strait_error_set(err, STRAIT_ERR_INPUT, all->folder,
-                         "expected updates of cnn at step %ld, found none", step);
+        strait_refuse(err, all->folder, "expected updates of cnn at step %ld, found none", step);
     return n;
 }
 

@@ -43,7 +43,7 @@ static int condition(struct process *p, const double *x, const double *y, size_t
     p->k = calloc(n, sizeof(*p->k));
     if (!p->l || !p->weights || !p->k) {
         release(p);
-        return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+        return strait_error_memory(err, NULL);
     }
     for (size_t i = 0; i < n; i++)
         for (size_t j = 0; j < n; j++)

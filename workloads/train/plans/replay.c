@@ -140,10 +140,10 @@ static int need_fixed(const struct strait_curves *curves, const struct strait_cu
 {
     return fixed_of(curves, judged, bound)
                ? 0
-               : strait_error_set(err, STRAIT_ERR_INPUT, judged->run,
-                                  "expected a run of the same clients and seed with a range bound "
-                                  "of %g, found none",
-                                  bound);
+               : strait_refuse(err, judged->run,
+                               "expected a run of the same clients and seed with a range bound of "
+                               "%g, found none",
+                               bound);
 }
 
 static int fit_params(struct strait_replay *out, struct strait_error *err)
@@ -170,8 +170,8 @@ int strait_replay_fit(struct strait_replay *out, const struct strait_curves *cur
             add_run(squares, out->fit, c, fixed);
     }
     if (LAPACKE_dposv(LAPACK_ROW_MAJOR, 'U', N_FIT, 1, squares, N_FIT, out->fit, 1) != 0)
-        return strait_error_set(err, STRAIT_ERR_INPUT, judged->run,
-                                "expected other adaptive runs to learn from, found too few");
+        return strait_refuse(err, judged->run,
+                             "expected other adaptive runs to learn from, found too few");
     return 0;
 }
 

@@ -281,7 +281,7 @@ static int refuse(const struct strait_experiment *e, struct strait_error *err, c
 {
     char where[512];
     snprintf(where, sizeof(where), "%s#%s", e->file, pointer);
-    return strait_error_set(err, STRAIT_ERR_INPUT, where, "%s", text);
+    return strait_refuse(err, where, "%s", text);
 }
 
 static int check(const struct strait_experiment *e, struct strait_error *err)

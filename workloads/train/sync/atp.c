@@ -345,28 +345,23 @@ static int n_training(const struct strait_experiment *e)
 
 static int check(const struct strait_experiment *e, struct strait_error *err)
 {
-    char where[512];
     const struct atp a = atp_of(e);
-    snprintf(where, sizeof(where), "%s#/clients", e->file);
     if ((a.n_workers + 1) * a.n_jobs + a.n_racks != e->n_ranks || a.n_workers < 1 ||
         a.n_workers > MOST_WORKERS)
-        return strait_error_set(err, STRAIT_ERR_INPUT, where,
+        return strait_refuse_at(err, e->file, "/clients",
                                 "expected %d jobs of 1 to %d workers and a server each, and %d "
                                 "switches, found %d ranks",
                                 a.n_jobs, MOST_WORKERS, a.n_racks, e->n_ranks);
-    snprintf(where, sizeof(where), "%s#/strategy/racks", e->file);
     if (a.n_racks > a.n_workers)
-        return strait_error_set(err, STRAIT_ERR_INPUT, where,
+        return strait_refuse_at(err, e->file, "/strategy/racks",
                                 "expected at most the %d workers of a job, found %d", a.n_workers,
                                 a.n_racks);
-    snprintf(where, sizeof(where), "%s#/strategy/pool", e->file);
     if (strait_experiment_param(e, "pool") < strait_experiment_param(e, "slot"))
-        return strait_error_set(
-            err, STRAIT_ERR_INPUT, where, "expected at least a slot of %.0f B, found %.0f B",
+        return strait_refuse_at(
+            err, e->file, "/strategy/pool", "expected at least a slot of %.0f B, found %.0f B",
             strait_experiment_param(e, "slot"), strait_experiment_param(e, "pool"));
-    snprintf(where, sizeof(where), "%s#/codec", e->file);
     if (strcmp(e->up.spec.ops->name, "none") != 0)
-        return strait_error_set(err, STRAIT_ERR_INPUT, where,
+        return strait_refuse_at(err, e->file, "/codec",
                                 "expected none, since switches add numbers, found \"%s\"",
                                 e->up.spec.ops->name);
     return 0;

@@ -194,12 +194,10 @@ static int check(const struct strait_experiment *e, struct strait_error *err)
     enum { MAX_PARTS = 1000000 };
     if (n_parts <= MAX_PARTS)
         return strait_uses_servers(e) ? strait_servers_check(e, err) : strait_overlap_check(e, err);
-    char where[512];
-    snprintf(where, sizeof(where), "%s#/strategy/partition", e->file);
-    return strait_error_set(err, STRAIT_ERR_INPUT, where,
-                            "expected a size that cuts the model into at most %d partitions, "
-                            "found one that makes %.0f",
-                            MAX_PARTS, n_parts);
+    return strait_refuse_at(
+        err, e->file, "/strategy/partition",
+        "expected a size that cuts the model into at most %d partitions, found one that makes %.0f",
+        MAX_PARTS, n_parts);
 }
 
 static const struct strait_param params[] = {

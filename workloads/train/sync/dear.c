@@ -147,15 +147,13 @@ static bool uses_stream(const struct strait_experiment *e, int src, int dst, int
 
 static int check(const struct strait_experiment *e, struct strait_error *err)
 {
-    char where[512];
     const double least = strait_experiment_param(e, "fusion_min"),
                  most = strait_experiment_param(e, "fusion_max");
     if (least < most && (int)strait_experiment_param(e, "sums") == STRAIT_SUMS_ENCODED)
         return strait_all_reduce_check(e, STRAIT_AR_RING_ENCODED, "sums encoded", err);
     if (least < most)
         return strait_overlap_check(e, err);
-    snprintf(where, sizeof(where), "%s#/strategy/fusion_max", e->file);
-    return strait_error_set(err, STRAIT_ERR_INPUT, where,
+    return strait_refuse_at(err, e->file, "/strategy/fusion_max",
                             "expected more than \"fusion_min\", %.0f B, found %.0f B", least, most);
 }
 

@@ -66,18 +66,15 @@ static void dgc(struct strait_rank *r)
 static int check(const struct strait_experiment *e, struct strait_error *err)
 {
     const struct strait_codec_spec *spec = &e->up.spec;
-    char where[512];
-    snprintf(where, sizeof(where), "%s#/codec", e->file);
     if (strcmp(spec->ops->name, "dgc") != 0 && !is_plain(spec))
-        return strait_error_set(err, STRAIT_ERR_INPUT, where,
+        return strait_refuse_at(err, e->file, "/codec",
                                 "expected \"dgc\", or \"none\", found \"%s\"", spec->ops->name);
-    snprintf(where, sizeof(where), "%s#/training/momentum", e->file);
     if (e->trains && e->training.momentum > 0 && spec->memory.momentum > 0 &&
         e->training.momentum != spec->memory.momentum)
-        return strait_error_set(err, STRAIT_ERR_INPUT, where,
-                                "expected the codec's momentum %g, which takes its place, or 0, "
-                                "found %g",
-                                spec->memory.momentum, e->training.momentum);
+        return strait_refuse_at(
+            err, e->file, "/training/momentum",
+            "expected the codec's momentum %g, which takes its place, or 0, found %g",
+            spec->memory.momentum, e->training.momentum);
     return 0;
 }
 

@@ -162,10 +162,8 @@ static bool uses_stream(const struct strait_experiment *e, int src, int dst, int
 
 static int check(const struct strait_experiment *e, struct strait_error *err)
 {
-    char where[512];
-    snprintf(where, sizeof(where), "%s#/codec", e->file);
     if (strait_feedback_needed(&e->up.spec))
-        return strait_error_set(err, STRAIT_ERR_INPUT, where,
+        return strait_refuse_at(err, e->file, "/codec",
                                 "expected a sender that remembers nothing (\"error_feedback\": "
                                 "false), since no activations come again, found \"%s\"",
                                 e->up.spec.ops->name);
@@ -183,7 +181,7 @@ static int quality(json_t **out, const struct strait_experiment *e, struct strai
     for (int i = 0; i < n && places > 0; i++)
         dropped += fmax(0, chosen(e, n, n_routed, i) - places);
     *out = json_pack("{s:f}", "dropped_ratio", dropped / n_routed);
-    return *out ? 0 : strait_error_set(err, STRAIT_ERR_NOMEM, "experts", "memory ran out");
+    return *out ? 0 : strait_error_memory(err, "experts");
 }
 
 /* Two thirds of a transformer block's products are its feed-forward layer's: 8 of 12 width^2. */

@@ -197,36 +197,30 @@ static bool is_connected(const struct strait_experiment *e)
 
 static int check(const struct strait_experiment *e, struct strait_error *err)
 {
-    char where[512];
     const bool by_file = graph_of(e) == STRAIT_GRAPH_FILE;
-    snprintf(where, sizeof(where), "%s#/strategy/edges", e->file);
     if (by_file != (e->n_edges > 0) || (by_file && !is_connected(e)))
-        return strait_error_set(err, STRAIT_ERR_INPUT, where,
-                                "expected pairs of ranks that reach all %d of them beside "
-                                "\"graph\": \"file\", and none beside another one, found %zu "
-                                "beside \"%s\"",
-                                e->n_ranks, e->n_edges, graphs[graph_of(e)]);
+        return strait_refuse_at(
+            err, e->file, "/strategy/edges",
+            "expected pairs of ranks that reach all %d of them beside \"graph\": "
+            "\"file\", and none beside another one, found %zu beside \"%s\"",
+            e->n_ranks, e->n_edges, graphs[graph_of(e)]);
     return 0;
 }
 
 static int check_choco(const struct strait_experiment *e, struct strait_error *err)
 {
-    char where[512];
     const int graph = (int)strait_experiment_param(e, "graph");
-    snprintf(where, sizeof(where), "%s#/strategy/graph", e->file);
     if (!strait_graph_is_symmetric((enum strait_graph)graph))
-        return strait_error_set(
-            err, STRAIT_ERR_INPUT, where,
-            "expected ring, torus, complete or file, since \"choco\" needs the same "
-            "weights in both directions, found \"%s\"",
-            graphs[graph]);
-    snprintf(where, sizeof(where), "%s#/codec", e->file);
+        return strait_refuse_at(err, e->file, "/strategy/graph",
+                                "expected ring, torus, complete or file, since \"choco\" needs the "
+                                "same weights in both directions, found \"%s\"",
+                                graphs[graph]);
     if (strait_feedback_needed(&e->up.spec))
-        return strait_error_set(err, STRAIT_ERR_INPUT, where,
-                                "expected a sender that remembers nothing (\"error_feedback\": "
-                                "false), since \"choco\" sends later what was left out, found "
-                                "\"%s\"",
-                                e->up.spec.ops->name);
+        return strait_refuse_at(
+            err, e->file, "/codec",
+            "expected a sender that remembers nothing (\"error_feedback\": "
+            "false), since \"choco\" sends later what was left out, found \"%s\"",
+            e->up.spec.ops->name);
     return check(e, err);
 }
 

@@ -64,14 +64,11 @@ static void gtopk(struct strait_rank *r)
 static int check(const struct strait_experiment *e, struct strait_error *err)
 {
     const char *codec = e->up.spec.ops->name;
-    char where[512];
     if (strcmp(codec, "gtopk") == 0 || strcmp(codec, "none") == 0)
         return 0;
-    snprintf(where, sizeof(where), "%s#/codec", e->file);
-    return strait_error_set(err, STRAIT_ERR_INPUT, where,
-                            "expected \"gtopk\", whose sums keep the largest, or \"none\", found "
-                            "\"%s\"",
-                            codec);
+    return strait_refuse_at(
+        err, e->file, "/codec",
+        "expected \"gtopk\", whose sums keep the largest, or \"none\", found \"%s\"", codec);
 }
 
 /* Both directions use the same pairs. */

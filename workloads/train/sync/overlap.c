@@ -166,13 +166,11 @@ void strait_train_overlapped(struct strait_rank *r, const struct strait_fusion *
 
 int strait_overlap_check(const struct strait_experiment *e, struct strait_error *err)
 {
-    char where[512];
-    snprintf(where, sizeof(where), "%s#/strategy/sums", e->file);
     if (strait_experiment_has_param(e, "sums") &&
         (int)strait_experiment_param(e, "sums") == STRAIT_SUMS_ENCODED)
-        return strait_error_set(err, STRAIT_ERR_INPUT, where,
-                                "expected \"decoded\" where \"exchange\" is not \"servers\", found "
-                                "\"encoded\"");
+        return strait_refuse_at(
+            err, e->file, "/strategy/sums",
+            "expected \"decoded\" where \"exchange\" is not \"servers\", found \"encoded\"");
     return strait_all_reduce_check(e, STRAIT_AR_RING, "ring", err);
 }
 

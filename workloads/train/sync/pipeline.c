@@ -282,47 +282,40 @@ static bool uses_stream(const struct strait_experiment *e, int src, int dst, int
 
 static int check(const struct strait_experiment *e, struct strait_error *err)
 {
-    char where[512];
     const struct strait_grid g = strait_pipeline_grid(e);
     const int what = (int)strait_experiment_param(e, "coded"),
               n_micro = (int)strait_experiment_param(e, "microbatches"),
               n_chunks = (int)strait_experiment_param(e, "chunks"),
               n_blocks = (int)strait_experiment_param(e, "blocks");
-    snprintf(where, sizeof(where), "%s#/strategy/tensor", e->file);
     if (e->n_ranks % g.n_tensor != 0)
-        return strait_error_set(err, STRAIT_ERR_INPUT, where,
+        return strait_refuse_at(err, e->file, "/strategy/tensor",
                                 "expected a divisor of the %d ranks, found %d", e->n_ranks,
                                 g.n_tensor);
-    snprintf(where, sizeof(where), "%s#/strategy/blocks", e->file);
     if (g.n_tensor > 1 && n_blocks < g.n_stages * n_chunks)
-        return strait_error_set(err, STRAIT_ERR_INPUT, where,
+        return strait_refuse_at(err, e->file, "/strategy/blocks",
                                 "expected at least a transformer block for each of the %d stages, "
                                 "since \"tensor\" shares blocks, found %d",
                                 g.n_stages * n_chunks, n_blocks);
-    snprintf(where, sizeof(where), "%s#/strategy/stages", e->file);
     if ((size_t)g.n_stages > e->model->n_layers ||
         g.n_tensor * strait_grid_places(&g) != e->n_ranks)
-        return strait_error_set(err, STRAIT_ERR_INPUT, where,
-                                "expected at most the model's %zu layers and a divisor of the %d "
-                                "ranks, found %d",
-                                e->model->n_layers, e->n_ranks, g.n_stages);
-    snprintf(where, sizeof(where), "%s#/strategy/chunks", e->file);
+        return strait_refuse_at(
+            err, e->file, "/strategy/stages",
+            "expected at most the model's %zu layers and a divisor of the %d ranks, found %d",
+            e->model->n_layers, e->n_ranks, g.n_stages);
     if (n_chunks > 1 && (n_micro % g.n_stages != 0 || g.n_stages == 1 ||
                          (size_t)(n_chunks * g.n_stages) > e->model->n_layers))
-        return strait_error_set(err, STRAIT_ERR_INPUT, where,
-                                "expected 1, or at least 2 stages, at most as many chunks of them "
-                                "as the model has layers (%zu), and microbatches by the %d "
-                                "stages, found %d chunks and %d microbatches",
-                                e->model->n_layers, g.n_stages, n_chunks, n_micro);
-    snprintf(where, sizeof(where), "%s#/strategy/activation", e->file);
+        return strait_refuse_at(
+            err, e->file, "/strategy/chunks",
+            "expected 1, or at least 2 stages, at most as many chunks of them as the model has "
+            "layers (%zu), and microbatches by the %d stages, found %d chunks and %d microbatches",
+            e->model->n_layers, g.n_stages, n_chunks, n_micro);
     if (strait_experiment_param(e, "activation") < 4.0 * n_micro * g.n_tensor)
-        return strait_error_set(err, STRAIT_ERR_INPUT, where,
-                                "expected at least a value of 4 bytes for each of the %d "
-                                "microbatches, found %.0f B",
-                                n_micro * g.n_tensor, strait_experiment_param(e, "activation"));
-    snprintf(where, sizeof(where), "%s#/codec", e->file);
+        return strait_refuse_at(
+            err, e->file, "/strategy/activation",
+            "expected at least a value of 4 bytes for each of the %d microbatches, found %.0f B",
+            n_micro * g.n_tensor, strait_experiment_param(e, "activation"));
     if (what != REPLICAS_ONLY && strait_feedback_needed(&e->up.spec))
-        return strait_error_set(err, STRAIT_ERR_INPUT, where,
+        return strait_refuse_at(err, e->file, "/codec",
                                 "expected a sender that remembers nothing (\"error_feedback\": "
                                 "false), since no activations come again, found \"%s\"",
                                 e->up.spec.ops->name);

@@ -31,15 +31,13 @@ int strait_servers_n_training(const struct strait_experiment *e)
 /* A sum that was added encoded is pulled as it is. */
 static int check_sums(const struct strait_experiment *e, struct strait_error *err)
 {
-    char where[512];
-    snprintf(where, sizeof(where), "%s#/download_codec", e->file);
     if ((int)strait_experiment_param(e, "sums") == STRAIT_SUMS_DECODED)
         return 0;
     if (strcmp(e->down.spec.ops->name, "none") != 0)
-        return strait_error_set(err, STRAIT_ERR_INPUT, where,
-                                "expected \"none\" where sums are pulled as they were added, "
-                                "encoded, found \"%s\"",
-                                e->down.spec.ops->name);
+        return strait_refuse_at(
+            err, e->file, "/download_codec",
+            "expected \"none\" where sums are pulled as they were added, encoded, found \"%s\"",
+            e->down.spec.ops->name);
     return strait_all_reduce_check(e, STRAIT_AR_RING_ENCODED, "sums encoded", err);
 }
 
@@ -49,20 +47,17 @@ int strait_servers_check(const struct strait_experiment *e, struct strait_error 
               n_inside = (int)strait_experiment_param(e, "node_size");
     const bool colocated = (int)strait_experiment_param(e, "placement") == STRAIT_COLOCATED;
     const int most = e->n_ranks - (colocated ? 0 : n_inside);
-    char where[512];
     if (e->n_ranks % n_inside != 0) {
-        snprintf(where, sizeof(where), "%s#/strategy/node_size", e->file);
-        return strait_error_set(err, STRAIT_ERR_INPUT, where,
+        return strait_refuse_at(err, e->file, "/strategy/node_size",
                                 "expected nodes of equal size for %d clients, found %d", e->n_ranks,
                                 n_inside);
     }
-    snprintf(where, sizeof(where), "%s#/strategy/servers", e->file);
     if (most < n_inside)
-        return strait_error_set(err, STRAIT_ERR_INPUT, where,
+        return strait_refuse_at(err, e->file, "/strategy/servers",
                                 "expected more clients to train beside the servers, found %d",
                                 e->n_ranks);
     if (n_servers > most || n_servers % n_inside != 0)
-        return strait_error_set(err, STRAIT_ERR_INPUT, where,
+        return strait_refuse_at(err, e->file, "/strategy/servers",
                                 "expected at most %d servers for %d clients%s%s, found %d", most,
                                 e->n_clients, colocated ? "" : ", of whom some have to train",
                                 n_inside > 1 ? ", all accelerators of their nodes" : "", n_servers);

@@ -123,21 +123,18 @@ static int n_workers(const struct strait_experiment *e)
 
 static int check(const struct strait_experiment *e, struct strait_error *err)
 {
-    char where[512], found[STRAIT_SPEC_CHARS];
-    snprintf(where, sizeof(where), "%s#/clients", e->file);
+    char found[STRAIT_SPEC_CHARS];
     if (e->n_ranks < 2)
-        return strait_error_set(err, STRAIT_ERR_INPUT, where,
+        return strait_refuse_at(err, e->file, "/clients",
                                 "expected at least 2, workers and the switch, found %d",
                                 e->n_ranks);
-    snprintf(where, sizeof(where), "%s#/strategy/pool", e->file);
     if (strait_experiment_param(e, "pool") < strait_experiment_param(e, "slot"))
-        return strait_error_set(
-            err, STRAIT_ERR_INPUT, where, "expected at least a slot of %.0f B, found %.0f B",
+        return strait_refuse_at(
+            err, e->file, "/strategy/pool", "expected at least a slot of %.0f B, found %.0f B",
             strait_experiment_param(e, "slot"), strait_experiment_param(e, "pool"));
-    snprintf(where, sizeof(where), "%s#/codec", e->file);
     if (strcmp(e->up.spec.ops->name, "none") != 0 &&
         !(e->up.spec.ops->flags & STRAIT_CODEC_LINEAR && strait_codec_adds(&e->up.spec)))
-        return strait_error_set(err, STRAIT_ERR_INPUT, where,
+        return strait_refuse_at(err, e->file, "/codec",
                                 "expected a codec whose bytes a switch can add (none, countsketch "
                                 "without error feedback), found \"%s\"",
                                 strait_codec_spec_text(found, &e->up.spec));

@@ -344,26 +344,22 @@ static bool needs_packets(const struct strait_experiment *e)
 
 static int check(const struct strait_experiment *e, struct strait_error *err)
 {
-    char where[512];
     const struct strait_codec_spec *down = &e->down.spec;
     const int how = (int)strait_experiment_param(e, "sum");
-    snprintf(where, sizeof(where), "%s#/download_codec", e->file);
     if (strait_feedback_needed(down))
-        return strait_error_set(err, STRAIT_ERR_INPUT, where,
+        return strait_refuse_at(err, e->file, "/download_codec",
                                 "expected a codec whose sender remembers nothing, since a part is "
                                 "sent again, found \"%s\"",
                                 down->ops->name);
-    snprintf(where, sizeof(where), "%s#/training", e->file);
     if (e->trains && e->training.optimiser != STRAIT_SGD && e->training.optimiser != STRAIT_ADAM &&
         e->training.optimiser != STRAIT_ADAMW)
-        return strait_error_set(err, STRAIT_ERR_INPUT, where,
-                                "expected sgd, adam or adamw, since \"zero\" steps parts of "
-                                "tensors");
-    snprintf(where, sizeof(where), "%s#/strategy/sum", e->file);
+        return strait_refuse_at(
+            err, e->file, "/training",
+            "expected sgd, adam or adamw, since \"zero\" steps parts of tensors");
     if (how == TWO_LEVEL && site_ranks(e->network, e->n_ranks) == 0)
-        return strait_error_set(err, STRAIT_ERR_INPUT, where,
-                                "expected \"ring\" or \"direct\", since sites have different "
-                                "numbers of ranks");
+        return strait_refuse_at(
+            err, e->file, "/strategy/sum",
+            "expected \"ring\" or \"direct\", since sites have different numbers of ranks");
     return strait_all_reduce_check(e, how == RING ? STRAIT_AR_RING : STRAIT_AR_ALL_TO_ALL,
                                    sums[how], err);
 }
