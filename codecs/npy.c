@@ -10,7 +10,8 @@
 enum { MAGIC_BYTES = 6, ALIGN_BYTES = 64, WORD_CHARS = 32 };
 static const unsigned char magic[MAGIC_BYTES] = {0x93, 'N', 'U', 'M', 'P', 'Y'};
 
-bool strait_npy_is(const unsigned char *bytes, size_t len_bytes)
+/* Whether these bytes begin like a .npy file. */
+static bool is_npy(const unsigned char *bytes, size_t len_bytes)
 {
     return len_bytes >= MAGIC_BYTES && memcmp(bytes, magic, MAGIC_BYTES) == 0;
 }
@@ -225,7 +226,7 @@ int strait_array_form_read(struct strait_array_form *form, size_t *at_bytes,
 {
     *form = (struct strait_array_form){.dtype = "<f4"};
     *at_bytes = 0;
-    if (strait_npy_is(bytes, len_bytes))
+    if (is_npy(bytes, len_bytes))
         return read_npy(form, at_bytes, bytes, len_bytes, name, err);
     if (len_bytes % 4 != 0)
         return strait_refuse(

@@ -18,9 +18,6 @@ struct strait_array_form {
     size_t n_elems; /* the product of the shape; 1 where n_dims is 0 */
 };
 
-/** Whether these bytes begin like a .npy file. */
-bool strait_npy_is(const unsigned char *bytes, size_t len_bytes);
-
 /** Read the form of a whole file: a .npy by its header, everything else as raw float32.
  *  Out:     form, at_bytes  where the values begin; they end with len_bytes (checked), so n_elems
  *           is no more than the file holds

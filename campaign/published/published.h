@@ -32,12 +32,6 @@ json_t *strait_published_orders(const json_t *rows);
 json_t *strait_published_errors(const json_t *rows);
 /** Whether a row counts in errors. */
 bool strait_published_counts(const json_t *row);
-/** Errors of the rows that count and that `take` takes:
- *  Returns: {all, not_linear, communication, closed}, each {rows, mean, median, worst} or null:
- *           ours; ours where the published step does not scale trivially; ours on communication
- *           alone; the closed form's */
-json_t *strait_published_summary(const json_t *rows, bool (*take)(const json_t *row, void *arg),
-                                 void *arg);
 /** That for each model of each case: [{case, model, all, not_linear, communication, closed}]. */
 json_t *strait_published_models(const json_t *rows);
 /** What each constant of software rests on and what it is worth, from the rows' "constants":

@@ -54,8 +54,11 @@ static double relative_of(const json_t *row, const char *part)
     return of ? strait_row_number(of, "relative") : NAN;
 }
 
-json_t *strait_published_summary(const json_t *rows, bool (*take)(const json_t *row, void *arg),
-                                 void *arg)
+/* Errors of the rows that count and that `take` takes:
+ * Returns: {all, not_linear, communication, closed}, each {rows, mean, median, worst} or null:
+ *          ours; ours where the published step does not scale trivially; ours on communication
+ *          alone; the closed form's */
+static json_t *summary_of(const json_t *rows, bool (*take)(const json_t *row, void *arg), void *arg)
 {
     const size_t n_rows = json_array_size(rows);
     double *room = calloc(N_KINDS * n_rows + 1, sizeof(*room));
@@ -102,7 +105,7 @@ json_t *strait_published_models(const json_t *rows)
             known |= is_of_model(before, &m);
         if (known)
             continue;
-        json_t *of = strait_published_summary(rows, is_of_model, &m);
+        json_t *of = summary_of(rows, is_of_model, &m);
         json_object_set_new(of, "case", json_string(m.name));
         json_object_set_new(of, "model", json_string(m.model));
         if (json_is_object(json_object_get(of, "all")))

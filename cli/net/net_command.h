@@ -44,8 +44,7 @@ void strait_net_print(const json_t *state);
 enum { STRAIT_NET_MARK = '\x1e' };
 /** Print a line of JSON for whoever started this part of a network; takes `what`. */
 void strait_net_say(json_t *what);
-/** An error as such a line has it, and back. */
-json_t *strait_net_error_json(const struct strait_error *err);
+/** The error that such a line has. */
 void strait_net_error_of(struct strait_error *err, const json_t *json);
 /** How `strait net run` has it on several hosts: as strait_net_run, for one experiment.
  *  Returns: the exit status, or -1 with *err

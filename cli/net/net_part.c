@@ -39,7 +39,7 @@ void strait_net_say(json_t *what)
     json_decref(what);
 }
 
-json_t *strait_net_error_json(const struct strait_error *err)
+static json_t *error_json(const struct strait_error *err)
 {
     return json_pack("{s:{s:i, s:s, s:s}}", "error", "code", (int)err->code, "where", err->where,
                      "text", err->text);
@@ -279,7 +279,7 @@ int strait_net_part(int argc, char **argv)
     strait_net_hold_signals();
     status = serve(&p, &err);
     if (status != 0 && err.code != STRAIT_OK)
-        strait_net_say(strait_net_error_json(&err));
+        strait_net_say(error_json(&err));
     strait_emu_program_stop(&p.net);
     if (*p.outside)
         unlink(p.outside);

@@ -69,7 +69,8 @@ char *strait_why_setting(const json_t *row)
     return text;
 }
 
-int strait_show_critical_path(FILE *out, const json_t *row, struct strait_error *err)
+/* "critical_path" of a row or of "predicted", a line a part. 0, or -1 with *err. */
+static int show_critical_path(FILE *out, const json_t *row, struct strait_error *err)
 {
     const char *part, *at;
     json_t *value;
@@ -190,7 +191,7 @@ int strait_show_why(FILE *out, const json_t *why, struct strait_error *err)
                  strait_text_of(json_object_get(explained, "limits"), "text"),
                  has_limits ? "" : " (Predicted again: the row is of an earlier version.)");
     fputs("\n", out);
-    if (strait_show_critical_path(out, explained, err) != 0)
+    if (show_critical_path(out, explained, err) != 0)
         return -1;
     fputs("\n", out);
     if (strait_show_utilisation(out, explained, err) != 0)

@@ -6,8 +6,6 @@
 
 /** Print the result of strait_why. 0, or -1 with *err. */
 int strait_show_why(FILE *out, const json_t *why, struct strait_error *err);
-/** "critical_path" of a row or of "predicted", a line a part. 0, or -1 with *err. */
-int strait_show_critical_path(FILE *out, const json_t *row, struct strait_error *err);
 /** "utilisation" of a row, a line a kind, with the headroom. 0, or -1 with *err. */
 int strait_show_utilisation(FILE *out, const json_t *row, struct strait_error *err);
 /** "clients' ports, out" of a key of "utilisation"; the key itself where it has no name. */

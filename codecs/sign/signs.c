@@ -9,15 +9,15 @@ enum { BLOCK = 64, N_LANES = 8 };
 
 const char *const strait_sign_payload_names[] = {"packed", "published", NULL};
 
-size_t strait_sign_bytes(size_t n_elems, bool published)
+static size_t bytes_of(size_t n_elems, bool published)
 {
     return published ? n_elems : n_elems / 8 + (n_elems % 8 != 0);
 }
 
-bool strait_is_sign_bytes(size_t len_bytes, size_t n_elems)
+/* Whether len_bytes is the length of n_elems signs in one of the two forms. */
+static bool is_sign_bytes(size_t len_bytes, size_t n_elems)
 {
-    return len_bytes == strait_sign_bytes(n_elems, false) ||
-           len_bytes == strait_sign_bytes(n_elems, true);
+    return len_bytes == bytes_of(n_elems, false) || len_bytes == bytes_of(n_elems, true);
 }
 
 static void put_flags(unsigned char *flags, const float *x, size_t n)
@@ -33,7 +33,8 @@ static unsigned char bits_of(const unsigned char *flags)
     return (unsigned char)(strait_get64(flags) * 0x0102040810204080u >> 56);
 }
 
-void strait_put_signs(unsigned char *out, const float *x, size_t n_elems, bool published)
+/* Write the signs, bytes_of(n_elems, published) bytes. */
+static void put_signs(unsigned char *out, const float *x, size_t n_elems, bool published)
 {
     unsigned char flags[BLOCK];
     size_t i = 0;
@@ -94,11 +95,13 @@ static bool get_published(float *y, const unsigned char *in, size_t n_elems, uin
     return all <= 1;
 }
 
-bool strait_get_signs(float *y, const unsigned char *in, size_t len_bytes, size_t n_elems,
+/* Replace each sign by the number for its side. In: len_bytes: of one of the two forms.
+ * Returns: false when malformed; y is then undefined */
+static bool get_signs(float *y, const unsigned char *in, size_t len_bytes, size_t n_elems,
                       float negative, float positive)
 {
     const uint32_t low = bits_of_float(negative), other = low ^ bits_of_float(positive);
-    if (len_bytes == strait_sign_bytes(n_elems, false))
+    if (len_bytes == bytes_of(n_elems, false))
         return get_packed(y, in, n_elems, low, other);
     return get_published(y, in, n_elems, low, other);
 }
@@ -179,7 +182,7 @@ static size_t head_bytes(const struct strait_sign_state *s)
 size_t strait_sign_max_bytes(const void *state, size_t n_elems)
 {
     const struct strait_sign_state *s = state;
-    return head_bytes(s) + strait_sign_bytes(n_elems, s->published);
+    return head_bytes(s) + bytes_of(n_elems, s->published);
 }
 
 int strait_sign_encode(void *state, unsigned char *out, size_t *len_bytes, const float *x,
@@ -193,7 +196,7 @@ int strait_sign_encode(void *state, unsigned char *out, size_t *len_bytes, const
     if (s->kernel->n_scales > 0)
         s->kernel->scales_of(scales, x, n_elems);
     strait_put_floats(out + 1, scales, s->kernel->n_scales);
-    strait_put_signs(out + head_bytes(s), x, n_elems, s->published);
+    put_signs(out + head_bytes(s), x, n_elems, s->published);
     *len_bytes = strait_sign_max_bytes(s, n_elems);
     return 0;
 }
@@ -205,12 +208,12 @@ int strait_sign_decode(void *state, float *y, size_t n_elems, const unsigned cha
     const size_t head = head_bytes(s);
     float scales[2] = {-1, 1};
     bool good =
-        len_bytes >= head && in[0] == s->ops->id && strait_is_sign_bytes(len_bytes - head, n_elems);
+        len_bytes >= head && in[0] == s->ops->id && is_sign_bytes(len_bytes - head, n_elems);
     if (good && s->kernel->n_scales > 0) {
         scales[1] = strait_get_float(in + head - 4);
         scales[0] = s->kernel->n_scales > 1 ? strait_get_float(in + 1) : -scales[1];
     }
-    good = good && strait_get_signs(y, in + head, len_bytes - head, n_elems, scales[0], scales[1]);
+    good = good && get_signs(y, in + head, len_bytes - head, n_elems, scales[0], scales[1]);
     if (!good)
         return strait_refuse(err, s->ops->name, "expected a stream of %zu signs, found other bytes",
                              n_elems);

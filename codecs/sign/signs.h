@@ -11,16 +11,6 @@
  * byte. */
 extern const char *const strait_sign_payload_names[]; /* choices of the parameter `payload` */
 
-size_t strait_sign_bytes(size_t n_elems, bool published);
-/** Write the signs, strait_sign_bytes(n_elems, published) bytes. */
-void strait_put_signs(unsigned char *out, const float *x, size_t n_elems, bool published);
-/** Whether len_bytes is the length of n_elems signs in one of the two forms. */
-bool strait_is_sign_bytes(size_t len_bytes, size_t n_elems);
-/** Replace each sign by the number for its side. In: len_bytes: of one of the two forms.
- *  Returns: false when malformed; y is then undefined */
-bool strait_get_signs(float *y, const unsigned char *in, size_t len_bytes, size_t n_elems,
-                      float negative, float positive);
-
 /* Sums of magnitudes by sign, in double over eight interleaved lanes; non-finite values count as
  * 0. */
 struct strait_sign_sums {

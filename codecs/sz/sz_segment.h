@@ -46,8 +46,6 @@ bool sz_segment_open(struct sz_unpacker *u, struct sz_decoder *d, struct sz_chai
                      struct strait_reader *r, const struct sz_head *head, size_t index);
 /** Call before the first block; false when malformed. */
 bool sz_unpack_begin(struct sz_unpacker *u);
-/** The values of the next block, m of them. */
-bool sz_unpack_values(struct sz_unpacker *u, float *y, unsigned m);
 /** The integers of the next block; NaN for an escape or a raw value, which is then in y. */
 bool sz_unpack_integers(struct sz_unpacker *u, float *q, float *y, unsigned m);
 /** Call after the last block: whether everything was consumed. */

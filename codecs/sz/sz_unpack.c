@@ -254,7 +254,8 @@ static bool unpack_powers(struct sz_unpacker *u, float *y, unsigned m)
     return true;
 }
 
-bool sz_unpack_values(struct sz_unpacker *u, float *y, unsigned m)
+/* The values of the next block, m of them. */
+static bool unpack_values(struct sz_unpacker *u, float *y, unsigned m)
 {
     const struct sz_grid *grid = &u->head->grid;
     if (u->head->pointwise)
@@ -284,7 +285,7 @@ bool sz_segment_decode(struct sz_unpacker *u, float *y)
         return false;
     for (size_t i = 0; i < u->n_elems; i += SZ_BLOCK) {
         const size_t left = u->n_elems - i;
-        if (!sz_unpack_values(u, y + i, left < SZ_BLOCK ? (unsigned)left : SZ_BLOCK))
+        if (!unpack_values(u, y + i, left < SZ_BLOCK ? (unsigned)left : SZ_BLOCK))
             return false;
     }
     return sz_unpack_end(u);

@@ -147,7 +147,7 @@ void sz_coding_begin(struct sz_coding *c, struct sz_state *s, struct sz_encoder 
     c->chain.hasty = head->matrix != NULL;
 }
 
-void sz_coding_end(struct sz_coding *c)
+static void coding_end(struct sz_coding *c)
 {
     if (c->head.matrix)
         strait_pool_give(&c->state->matrices, c->head.matrix);
@@ -277,7 +277,7 @@ int sz_encode_whole(struct sz_state *s, struct strait_writer *w, const float *x,
         for (size_t i = 0; i < n_pieces; i++)
             sz_coding_put(&c, e, w, i);
         strait_pool_give(&s->encoders, e);
-        sz_coding_end(&c);
+        coding_end(&c);
         return 0;
     }
     strait_pool_give(&s->encoders, e);
@@ -291,7 +291,7 @@ int sz_encode_whole(struct sz_state *s, struct strait_writer *w, const float *x,
     strait_turns_release(&job.written);
     strait_turns_release(&job.chosen);
     pthread_mutex_destroy(&job.mutex);
-    sz_coding_end(&c);
+    coding_end(&c);
     return done ? 0 : strait_error_memory(err, "sz");
 }
 

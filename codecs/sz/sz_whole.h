@@ -16,8 +16,7 @@ size_t sz_max_bytes(const void *state, size_t n_elems);
 /** Choose mode, grid and directions. In: n_rows as of struct strait_request. */
 void sz_coding_begin(struct sz_coding *c, struct sz_state *s, struct sz_encoder *e, const float *x,
                      size_t n_elems, size_t n_rows, struct strait_bound bound);
-void sz_coding_end(struct sz_coding *c);
-/** Decode the directions of a head that was read, so that segments can be decoded. sz_coding_end
+/** Decode the directions of a head that was read, so that segments can be decoded. coding_end
  *  or sz_give_matrix frees them. *good: false when malformed. Errors: NOMEM */
 int sz_open_matrix(struct sz_state *s, struct sz_head *head, bool *good, struct strait_error *err);
 /** Write the next piece; without SEGMENTS the first one is everything. */

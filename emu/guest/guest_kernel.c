@@ -45,7 +45,9 @@ size_t strait_emu_guest_kernel_wrap(const char **argv, bool as_root)
     return n;
 }
 
-const char *strait_emu_vkernel(char *buf, size_t cap)
+/* The kernel that `make vkernel` builds; STRAIT_VKERNEL names another.
+ * Returns: buf, or that name */
+static const char *vkernel(char *buf, size_t cap)
 {
     const char *named = getenv("STRAIT_VKERNEL");
     return named && *named ? named : strait_share_path(buf, cap, "vkernel/linux");
@@ -229,8 +231,14 @@ static int try_it(char reason[REASON_CHARS], const struct strait_emu_guest_kerne
     return good ? 1 : panicked ? 0 : -1;
 }
 
-int strait_emu_guest_kernel_boots(const struct strait_emu_guest_kernel *kernel, bool virtual_time,
-                                  bool again, struct strait_error *err)
+/* Boot it, and see its first process run; in virtual time an hour must pass at once. The answer is
+ * kept in the user's cache folder ($XDG_CACHE_HOME/strait or ~/.cache/strait) for this file, this
+ * processor and this host's kernel; but not that it did not end in time, or ended without a panic,
+ * which may have other reasons.
+ * In:      again  do not look there
+ * Returns: 0, or -1 with *err HOST: what the kernel said last */
+static int boot_it(const struct strait_emu_guest_kernel *kernel, bool virtual_time, bool again,
+                   struct strait_error *err)
 {
     char cache[PATH_CHARS], reason[REASON_CHARS] = "";
     const bool keeps = cache_path(cache, kernel->path, virtual_time);
@@ -274,7 +282,7 @@ static bool find_built(struct strait_emu_guest_kernel *out)
 {
     out->is_built = true;
     char shipped[STRAIT_EMU_KERNEL_PATH_CHARS];
-    snprintf(out->path, sizeof(out->path), "%s", strait_emu_vkernel(shipped, sizeof(shipped)));
+    snprintf(out->path, sizeof(out->path), "%s", vkernel(shipped, sizeof(shipped)));
     return access(out->path, X_OK) == 0;
 }
 
@@ -296,14 +304,14 @@ int strait_emu_guest_kernel_choose(struct strait_emu_guest_kernel *out, bool vir
     if (strait_emu_guest_kernel_is_there(virtual_time, err) != 0)
         return -1;
     if (!virtual_time && find_stock(out, &of_stock) == 0 &&
-        strait_emu_guest_kernel_boots(out, false, again, &of_stock) == 0)
+        boot_it(out, false, again, &of_stock) == 0)
         return 0;
     if (!find_built(out))
         return strait_error_set(err, STRAIT_ERR_HOST, NULL,
                                 "Debian's User-Mode Linux does not boot on this machine (%.200s): "
                                 "make vkernel builds a kernel that does",
                                 of_stock.text);
-    if (strait_emu_guest_kernel_boots(out, virtual_time, again, &of_built) == 0)
+    if (boot_it(out, virtual_time, again, &of_built) == 0)
         return 0;
     return strait_error_set(err, STRAIT_ERR_HOST, NULL,
                             "%.200s does not boot on this machine%s (%.200s): make vkernel builds "

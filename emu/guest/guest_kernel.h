@@ -18,24 +18,12 @@ int strait_emu_guest_kernel_is_there(bool virtual_time, struct strait_error *err
 
 /** The kernel for a guest: in virtual time the built one; else Debian's, and where that is not
  *  installed or does not boot on this machine the built one. What is chosen was booted, now or by
- *  an earlier command (see strait_emu_guest_kernel_boots).
+ *  an earlier command, which keeps the answer in the user's cache folder.
  *  Returns: 0, or -1 with *err HOST, which names the package or the target of make that helps
  *  Cost:    2 s for each kernel that nobody booted here before, and with `again` */
 int strait_emu_guest_kernel_choose(struct strait_emu_guest_kernel *out, bool virtual_time,
                                    bool again, struct strait_error *err);
 
-/** Boot it, and see its first process run; in virtual time an hour must pass at once. The answer is
- *  kept in the user's cache folder ($XDG_CACHE_HOME/strait or ~/.cache/strait) for this file, this
- *  processor and this host's kernel; but not that it did not end in time, or ended without a panic,
- *  which may have other reasons.
- *  In:      again  do not look there
- *  Returns: 0, or -1 with *err HOST: what the kernel said last */
-int strait_emu_guest_kernel_boots(const struct strait_emu_guest_kernel *kernel, bool virtual_time,
-                                  bool again, struct strait_error *err);
-
 /** The arguments that begin a PID namespace for a guest, put into argv, which has room for 12.
  *  Returns: how many */
 size_t strait_emu_guest_kernel_wrap(const char **argv, bool as_root);
-/** The kernel that `make vkernel` builds; STRAIT_VKERNEL names another.
- *  Returns: buf, or that name */
-const char *strait_emu_vkernel(char *buf, size_t cap);

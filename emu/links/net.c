@@ -63,7 +63,10 @@ void strait_emu_close_fd(int *fd)
     *fd = -1;
 }
 
-int strait_emu_sysctl(const char *name, const char *value, struct strait_error *err)
+/* Write a sysctl of the calling thread's namespace.
+ * In:      name  below /proc/sys/net
+ */
+static int write_sysctl(const char *name, const char *value, struct strait_error *err)
 {
     char path[128];
     snprintf(path, sizeof(path), "/proc/sys/net/%s", name);
@@ -84,15 +87,16 @@ static int set_buffer(const char *name, double largest_bytes, struct strait_erro
     const double bytes = fmin(largest_bytes, 2147483647.0);
     char text[64];
     snprintf(text, sizeof(text), "4096 %.0f %.0f", bytes, bytes);
-    return strait_emu_sysctl(name, text, err);
+    return write_sysctl(name, text, err);
 }
 
-int strait_emu_no_ipv6(struct strait_error *err)
+/* Switch IPv6 off in the calling thread's namespace: it would send packets of its own. */
+static int no_ipv6(struct strait_error *err)
 {
     if (access("/proc/sys/net/ipv6", F_OK) != 0) /* a kernel without it */
         return 0;
-    return strait_emu_sysctl("ipv6/conf/all/disable_ipv6", "1", err) != 0 ||
-                   strait_emu_sysctl("ipv6/conf/default/disable_ipv6", "1", err) != 0
+    return write_sysctl("ipv6/conf/all/disable_ipv6", "1", err) != 0 ||
+                   write_sysctl("ipv6/conf/default/disable_ipv6", "1", err) != 0
                ? -1
                : 0;
 }
@@ -105,7 +109,7 @@ uint32_t strait_emu_net_plan_rto_min_ms(const struct strait_emu_net_plan *plan)
 
 static int set_sysctls(const struct strait_emu_net_plan *plan, struct strait_error *err)
 {
-    if (strait_emu_no_ipv6(err) != 0)
+    if (no_ipv6(err) != 0)
         return -1;
     /* The buffer limits a packet's memory, not its payload: as little as a half or a third of it is
      * window (tcp_adv_win_scale; a measured ratio since Linux 6.6). */
@@ -113,15 +117,15 @@ static int set_sysctls(const struct strait_emu_net_plan *plan, struct strait_err
     if (set_buffer("ipv4/tcp_rmem", fmax(buffer_bytes, READ_BUFFER_BYTES), err) != 0 ||
         set_buffer("ipv4/tcp_wmem", fmax(buffer_bytes, WRITE_BUFFER_BYTES), err) != 0)
         return -1;
-    if (strait_emu_sysctl("ipv4/tcp_no_metrics_save", "1", err) != 0)
+    if (write_sysctl("ipv4/tcp_no_metrics_save", "1", err) != 0)
         return -1;
     /* In virtual time waking a sender costs nothing, so unsent data need not be in the kernel's
      * memory; with 64 clients and large messages that would be gigabytes. */
     if (strait_emu_in_virtual_time() &&
-        strait_emu_sysctl("ipv4/tcp_notsent_lowat", NOT_SENT_BYTES, err) != 0)
+        write_sysctl("ipv4/tcp_notsent_lowat", NOT_SENT_BYTES, err) != 0)
         return -1;
-    return strait_emu_sysctl("ipv4/tcp_slow_start_after_idle",
-                             plan->slow_start_after_idle ? "1" : "0", err);
+    return write_sysctl("ipv4/tcp_slow_start_after_idle", plan->slow_start_after_idle ? "1" : "0",
+                        err);
 }
 
 /* The rate that limits a node's super-packets: its own, or if that is unlimited the fastest one
@@ -175,7 +179,9 @@ static int configure(const struct strait_emu_node *node, int index,
                : 0;
 }
 
-int strait_emu_namespace_new(struct strait_error *err)
+/* Make a new namespace and move the calling thread into it.
+ * Returns: its descriptor, or -1 with *err HOST if not allowed */
+static int namespace_new(struct strait_error *err)
 {
     if (unshare(CLONE_NEWNET) != 0) {
         const int saved = errno;
@@ -197,9 +203,8 @@ int strait_emu_router_new(int *namespace_fd, int *netlink_fd,
     *namespace_fd = *netlink_fd = -1;
     int failed = plan->trunk && host_fd < 0;
     if (!failed)
-        failed = (*namespace_fd = strait_emu_namespace_new(err)) < 0 ||
-                 strait_emu_no_ipv6(err) != 0 ||
-                 strait_emu_sysctl("ipv4/ip_forward", "1", err) != 0 ||
+        failed = (*namespace_fd = namespace_new(err)) < 0 || no_ipv6(err) != 0 ||
+                 write_sysctl("ipv4/ip_forward", "1", err) != 0 ||
                  (*netlink_fd = strait_emu_netlink_open(err)) < 0;
     if (!failed && plan->trunk)
         failed = strait_emu_trunk_make(plan->trunk, host_fd, *namespace_fd, *netlink_fd,
@@ -212,7 +217,7 @@ static int build_node(struct build *b, int index)
 {
     struct strait_emu_net *net = b->net;
     struct strait_emu_node *node = &net->nodes[index];
-    node->namespace_fd = strait_emu_namespace_new(&b->err);
+    node->namespace_fd = namespace_new(&b->err);
     if (node->namespace_fd < 0)
         return -1;
     node->netlink_fd = strait_emu_netlink_open(&b->err);

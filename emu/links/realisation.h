@@ -41,9 +41,6 @@ extern const struct strait_emu_realisation_ops strait_emu_relay_ops, strait_emu_
 
 /** Smallest retransmission time-out of a plan's routes, real milliseconds. */
 uint32_t strait_emu_net_plan_rto_min_ms(const struct strait_emu_net_plan *plan);
-/** Make a new namespace and move the calling thread into it.
- *  Returns: its descriptor, or -1 with *err HOST if not allowed */
-int strait_emu_namespace_new(struct strait_error *err);
 /** Make a namespace that forwards packets, move the calling thread into it, and join it to the
  *  plan's other hosts, if any.
  *  Out:     namespace_fd, netlink_fd  of it; set even on failure, or -1
@@ -52,10 +49,4 @@ int strait_emu_namespace_new(struct strait_error *err);
 int strait_emu_router_new(int *namespace_fd, int *netlink_fd,
                           const struct strait_emu_net_plan *plan, int trunk_index,
                           struct strait_error *err);
-/** Write a sysctl of the calling thread's namespace.
- *  In:      name  below /proc/sys/net
- */
-int strait_emu_sysctl(const char *name, const char *value, struct strait_error *err);
-/** Switch IPv6 off in the calling thread's namespace: it would send packets of its own. */
-int strait_emu_no_ipv6(struct strait_error *err);
 void strait_emu_close_fd(int *fd);

@@ -124,7 +124,9 @@ static void move_plane(float *patches, const float *plane, const struct learn_co
     clear_columns(patches, c, &m);
 }
 
-void learn_conv_patches(float *patches, const float *x, const struct learn_conv *c)
+/* The input as a matrix of in x kernel x kernel rows, one column for each output pixel: the
+ * convolution is w times it. */
+static void patches_of(float *patches, const float *x, const struct learn_conv *c)
 {
     const size_t rows = learn_conv_height(c), columns = learn_conv_width(c);
     const bool whole = moves_planes(c);
@@ -185,7 +187,7 @@ void learn_conv_forward(float *y, const float *x, const float *w, const float *b
                         const struct learn_conv *c, float *room)
 {
     const int n = (int)pixels(c), k = (int)patch(c);
-    learn_conv_patches(room, x, c);
+    patches_of(room, x, c);
     if (bias)
         for (size_t o = 0; o < c->out; o++)
             for (size_t i = 0; i < (size_t)n; i++)
@@ -215,7 +217,7 @@ void learn_conv_back(float *dx, float *dw, float *dbias, const float *dy, const 
                      const float *w, const struct learn_conv *c, float *room)
 {
     const int n = (int)pixels(c), k = (int)patch(c), out = (int)c->out;
-    learn_conv_patches(room, x, c);
+    patches_of(room, x, c);
     STRAIT_BLAS(cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, out, k, n, 1, dy, n, room, n,
                             1, dw, k));
     if (dbias)

@@ -12,9 +12,6 @@ size_t learn_conv_width(const struct learn_conv *c);
 /** Floats of `room` for forward and back. */
 size_t learn_conv_room(const struct learn_conv *c);
 
-/** The input as a matrix of in x kernel x kernel rows, one column for each output pixel: the
- *  convolution is w times it. */
-void learn_conv_patches(float *patches, const float *x, const struct learn_conv *c);
 /** bias may be NULL. */
 void learn_conv_forward(float *y, const float *x, const float *w, const float *bias,
                         const struct learn_conv *c, float *room);

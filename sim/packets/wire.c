@@ -75,7 +75,8 @@ void strait_wire_at(struct strait_wire *w, struct strait_heap_node *node, double
     }
 }
 
-bool strait_wire_has_room(const struct strait_wire_link *l, double now_s, double wire_bytes)
+/* Whether the link's queue has room for so many bytes that enter it now. */
+static bool has_room(const struct strait_wire_link *l, double now_s, double wire_bytes)
 {
     const double queued_bytes =
         l->schedule ? strait_schedule_bits(l->schedule, now_s, fmax(now_s, l->free_s)) / 8
@@ -104,7 +105,7 @@ bool strait_wire_carry(struct strait_wire *w, int link, struct strait_packet_on_
     if (l->loss_ratio > 0 && strait_packet_draw(p->key, "loss", link, p->number) < l->loss_ratio)
         return false;
     const double in_s = last ? now_s : delayed_s(l, link, p, now_s);
-    if (!strait_wire_has_room(l, in_s, p->wire_bytes))
+    if (!has_room(l, in_s, p->wire_bytes))
         return false;
     const double start_s = fmax(l->free_s, in_s);
     l->free_s = l->schedule ? strait_schedule_end_s(l->schedule, start_s, 8 * p->wire_bytes)

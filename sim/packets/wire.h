@@ -51,8 +51,6 @@ void strait_wire_free(struct strait_wire *w, struct strait_packet_on_wire *p);
 /** Put a packet on a link at now_s, or lose it there. True: it was carried. */
 bool strait_wire_carry(struct strait_wire *w, int link, struct strait_packet_on_wire *p,
                        double now_s);
-/** Whether the link's queue has room for so many bytes that enter it now. */
-bool strait_wire_has_room(const struct strait_wire_link *l, double now_s, double wire_bytes);
 /** The link's first packet, which leaves now. */
 struct strait_packet_on_wire *strait_wire_take(struct strait_wire *w, struct strait_wire_link *l);
 /** Call the node's owner at that time or before. */

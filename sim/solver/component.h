@@ -112,6 +112,5 @@ void strait_progressive_filling_advance(struct strait_component *c, double now_s
 /** Compute the rates. Splits a component whose flows no longer share links, and switches one that
  *  has got a hub to processor sharing. 0, or -1 when memory runs out. */
 int strait_progressive_filling_settle(struct strait_fairshare *fs, struct strait_component *c);
-double strait_progressive_filling_next_s(const struct strait_component *c);
 struct strait_flow *strait_progressive_filling_first_ended(const struct strait_component *c,
                                                            double slack_s);

@@ -13,7 +13,7 @@ void strait_progressive_filling_advance(struct strait_component *c, double now_s
     c->last_s = now_s;
 }
 
-double strait_progressive_filling_next_s(const struct strait_component *c)
+static double next_s(const struct strait_component *c)
 {
     double next_s = INFINITY;
     for (size_t i = 0; i < c->n; i++)
@@ -152,8 +152,7 @@ static int found(struct strait_fairshare *fs, struct strait_flow *const *flows, 
             strait_hub_add(c, flows[i], flows[i]->left_bytes, strait_flow_cap(fs, flows[i], hub));
         strait_hub_settle(c, fs->links[hub].bytes_per_s);
     }
-    return strait_component_schedule(
-        fs, c, hub >= 0 ? strait_hub_next_s(c) : strait_progressive_filling_next_s(c));
+    return strait_component_schedule(fs, c, hub >= 0 ? strait_hub_next_s(c) : next_s(c));
 }
 
 int strait_progressive_filling_settle(struct strait_fairshare *fs, struct strait_component *c)
@@ -166,7 +165,7 @@ int strait_progressive_filling_settle(struct strait_fairshare *fs, struct strait
             c->flows[i]->component = c;
         if (strait_classes_begin(fs, c) != 0)
             return -1;
-        return strait_component_schedule(fs, c, strait_progressive_filling_next_s(c));
+        return strait_component_schedule(fs, c, next_s(c));
     }
     for (size_t first = 0, i = 0;;) {
         if (found(fs, &fs->order[first], end - first, c->last_s) != 0)

@@ -136,8 +136,6 @@ extern const char *const strait_sums[];
 /** x becomes the sum over all ranks. Orders of summation: see each file. */
 void strait_all_reduce(struct strait_rank *r, struct strait_group g, struct strait_codec *c,
                        struct strait_tensor *x, enum strait_all_reduce how);
-/** Segments of a tensor of n_elems in Gloo's ring of n > 1 ranks: a multiple of n. */
-int strait_gloo_segments(size_t n_elems, int n);
 /** Whether position src of n may send to dst: segments (channel 0), or that it is ready for one. */
 bool strait_gloo_uses(int n, int channel, int src, int dst);
 /* What NCCL does with a sum: two channels at most, each a ring or a tree of its own. */

@@ -148,7 +148,8 @@ static void run_half(struct strait_rank *r, struct half *h)
     strait_join(r, lane);
 }
 
-int strait_gloo_segments(size_t n_elems, int n)
+/* Segments of a tensor of n_elems in the ring of n > 1 ranks: a multiple of n. */
+static int segments_of(size_t n_elems, int n)
 {
     const double most = ceil(4.0 * (double)n_elems / MOST_SEGMENT_BYTES);
     return (int)(ceil(fmax(most, 2.0 * n) / n) * n);
@@ -159,7 +160,7 @@ void strait_all_reduce_by_gloo(struct strait_rank *r, struct strait_group g, str
 {
     if (g.n == 1)
         return;
-    const int n_segments = strait_gloo_segments(strait_n_elems(x), g.n), each = n_segments / g.n;
+    const int n_segments = segments_of(strait_n_elems(x), g.n), each = n_segments / g.n;
     struct half h = {.g = g,
                      .none = c,
                      .x = x,

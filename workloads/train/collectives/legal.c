@@ -3,7 +3,14 @@
 #include <stdio.h>
 #include <string.h>
 
-bool strait_codec_legal(const struct strait_codec_spec *spec, enum strait_all_reduce how)
+/* Whether this all-reduce may encode its partial sums with the codec. Refused are
+ * - codecs with a state, or momentum: they belong to one rank's gradient, not to partial sums;
+ * - signs and chosen elements if every hop encodes, since the last cut is not that of the sum; in
+ *   the all-to-all form they are encoded only at the source, and once more as a sum;
+ * - a shared key in halving, where ranks draw for different ranges and would add other elements;
+ * - in the encoded ring, all codecs that cannot add;
+ * - in a library's own, all, since it sums plain values. */
+static bool is_legal(const struct strait_codec_spec *spec, enum strait_all_reduce how)
 {
     const unsigned flags = spec->ops->flags;
     const bool is_cut = strcmp(spec->ops->family, "sparsifier") == 0 ||
@@ -35,7 +42,7 @@ static void put_legal(char *buf, size_t cap, enum strait_all_reduce how)
         const bool bounded = all[i]->flags & STRAIT_CODEC_BOUNDED;
         if (bounded)
             spec.bound.kind = STRAIT_BOUND_ABS;
-        if (strait_codec_legal(&spec, how) && !strait_codec_unavailable(all[i]))
+        if (is_legal(&spec, how) && !strait_codec_unavailable(all[i]))
             used += (size_t)snprintf(
                 buf + used, cap - used, "%s%s%s", used > 0 ? ", " : "", all[i]->name,
                 bounded && how == STRAIT_AR_RING_ENCODED ? " with an abs bound" : "");
@@ -46,7 +53,7 @@ int strait_all_reduce_check(const struct strait_experiment *e, enum strait_all_r
                             const char *name, struct strait_error *err)
 {
     char legal[384] = "", found[STRAIT_SPEC_CHARS];
-    if (strait_codec_legal(&e->up.spec, how))
+    if (is_legal(&e->up.spec, how))
         return 0;
     put_legal(legal, sizeof(legal), how);
     return strait_refuse_at(err, e->file, "/codec",

@@ -23,7 +23,7 @@
 #include "workloads/train/plans/fragments.h"
 
 /* Peers are dealt to stages in turn. */
-int strait_swarm_stage(int n_stages, int rank)
+static int stage_of(int n_stages, int rank)
 {
     return (rank - 1) % n_stages;
 }
@@ -54,7 +54,7 @@ static struct stage stage_begin(struct strait_rank *r)
     for (size_t l = 0; l < m->n_layers; l++)
         ns[l] = (size_t)(1e9 * (m->layers[l].fwd_s_p50 + m->layers[l].bwd_s_p50));
     strait_cut_fragments(first, s.n_stages, ns, (int)m->n_layers);
-    s.stage = strait_swarm_stage(s.n_stages, strait_me(r));
+    s.stage = stage_of(s.n_stages, strait_me(r));
     s.first = first[s.stage];
     s.end = first[s.stage + 1];
     s.w = strait_tensor(r, STRAIT_WEIGHTS, s.first, s.end);
@@ -173,7 +173,7 @@ static void swarm(struct strait_rank *r)
 /* Stages whose peers all stay sum in their order; of others anybody may be left out. */
 static bool uses_ring(const struct strait_experiment *e, int n_stages, int src, int dst)
 {
-    const int first = strait_swarm_stage(n_stages, src) + 1, next = src + n_stages;
+    const int first = stage_of(n_stages, src) + 1, next = src + n_stages;
     for (int i = first; i < e->n_ranks; i += n_stages)
         if (e->network->out[i].present)
             return true;
@@ -185,8 +185,7 @@ static bool uses_stream(const struct strait_experiment *e, int src, int dst, int
     const int n = strait_swarm_stages(e);
     if (channel == SWARM_WORK || channel == SWARM_DONE)
         return channel == SWARM_WORK ? src == SWARM_TRAINER : dst == SWARM_TRAINER;
-    if (src == SWARM_TRAINER || dst == SWARM_TRAINER ||
-        strait_swarm_stage(n, src) != strait_swarm_stage(n, dst))
+    if (src == SWARM_TRAINER || dst == SWARM_TRAINER || stage_of(n, src) != stage_of(n, dst))
         return false;
     return channel == SWARM_GRADIENT ? uses_ring(e, n, src, dst)
                                      : channel == SWARM_STATE && e->network->out[dst].present;

@@ -14,7 +14,5 @@ struct strait_experiment;
 
 /** Stages of this experiment, which may be more than fit. */
 int strait_swarm_stages(const struct strait_experiment *e);
-/** The stage of a peer, a rank above 0. */
-int strait_swarm_stage(int n_stages, int rank);
 /** The program of rank 0. */
 void strait_swarm_train(struct strait_rank *r);

@@ -324,7 +324,7 @@ void kfac_compute(struct kfac *k, int i)
         kfac_ask(k, k->bucket_end[i]);
 }
 
-void kfac_send_buckets(struct kfac *k)
+static void send_buckets(struct kfac *k)
 {
     for (int i = 0; i < k->n; i++)
         if (k->bucket_end[i] != NONE)
@@ -373,7 +373,9 @@ static void invert_if_mine(struct kfac *k, int i)
     idle(k);
 }
 
-void kfac_invert_and_broadcast(struct kfac *k)
+/* Invert every factor, at its owner or here; each broadcast starts when its owner's work is
+ * done. */
+static void invert_and_broadcast(struct kfac *k)
 {
     const bool by_layer = k->plan.broadcasts == KFAC_EACH_LAYERS_INVERSES;
     for (int i = 0; i < (by_layer ? k->n / 2 : k->n); i++) {
@@ -390,7 +392,8 @@ void kfac_broadcast_gradient(struct kfac *k, int i)
     kfac_ask(k, k->broadcast_end[i]);
 }
 
-void kfac_finish(struct kfac *k)
+/* Precondition all gradients, then the optimiser's step. */
+static void finish(struct kfac *k)
 {
     for (int i = 0; i < k->n; i++)
         kfac_precondition(k, i);
@@ -410,13 +413,13 @@ void kfac_train(struct kfac *k)
             for (int i = 0; i < k->n && !behind; i++)
                 kfac_compute(k, i);
             if (!behind)
-                kfac_send_buckets(k);
+                send_buckets(k);
             kfac_wait(k, KFAC_FACTORS);
             kfac_take_traces(k);
-            kfac_invert_and_broadcast(k);
+            invert_and_broadcast(k);
             kfac_wait(k, KFAC_INVERSES); /* none where everybody inverts everything */
         }
-        kfac_finish(k);
+        finish(k);
     }
     kfac_end(k);
 }

@@ -91,11 +91,7 @@ bool kfac_updates(struct kfac *k); /* whether this round computes new factors */
 void kfac_forward(struct kfac *k, bool with_factors);
 void kfac_backward(struct kfac *k, bool with_factors); /* gradients are sent as they become ready */
 void kfac_compute(struct kfac *k, int i);              /* also sends its bucket if pipelined */
-void kfac_send_buckets(struct kfac *k);
 void kfac_invert(struct kfac *k, int i);
-/** Invert every factor, at its owner or here; each broadcast starts when its owner's work is
- *  done. */
-void kfac_invert_and_broadcast(struct kfac *k);
 void kfac_precondition(struct kfac *k, int i);
 /** One step along the preconditioned gradients, clipped, and the plain ones of other layers. */
 void kfac_step(struct kfac *k);
@@ -103,8 +99,6 @@ void kfac_broadcast_gradient(struct kfac *k, int i);
 /** Wait until all jobs requested on this channel are done. */
 void kfac_ask(struct kfac *k, int job); /* request it on the lane */
 void kfac_wait(struct kfac *k, enum kfac_channel tell);
-/** Precondition all gradients, then the optimiser's step. */
-void kfac_finish(struct kfac *k);
 /** All rounds by the plan, begin to end: passes (with the factors computed behind them where the
  *  plan is pipelined, else after them), gradients summed, factors summed, inverted and broadcast.
  */

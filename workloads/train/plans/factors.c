@@ -22,7 +22,9 @@ double strait_inverse_s(const struct strait_factor_costs *c, size_t dim)
     return c->inverse_base_s * exp(c->inverse_growth * d) + c->inverse_cubic_s * d * d * d;
 }
 
-double strait_matrix_flop_per_s(const struct strait_model *m)
+/* Batch x forward FLOPs over forward time if the model's table has FLOPs; else a stated rate of
+ * its device. */
+static double matrix_flop_per_s(const struct strait_model *m)
 {
     if (m->fwd_flop_per_sample > 0 && m->fwd_s > 0 && m->batch > 0)
         return m->fwd_flop_per_sample * m->batch / m->fwd_s;
@@ -108,7 +110,7 @@ void strait_factors_of(struct strait_factor *all, const struct strait_model *m,
 {
     const int n = strait_n_factor_layers(m, c->largest_dim);
     const double flop_per_s =
-        c->matrix_flop_per_s > 0 ? c->matrix_flop_per_s : strait_matrix_flop_per_s(m);
+        c->matrix_flop_per_s > 0 ? c->matrix_flop_per_s : matrix_flop_per_s(m);
     double fwd_s = 0, bwd_s = 0;
     for (size_t l = 0; l < m->n_layers; l++) {
         fwd_s += m->layers[l].fwd_s_p50;

@@ -12,7 +12,7 @@
 /* T_inv(d) = base e^(growth d) + cubic d^3, or as measured; and speeds of the other products. */
 struct strait_factor_costs {
     double factor_speed;      /* speed of A = a'a and G = g'g relative to the layer's forward */
-    double matrix_flop_per_s; /* of G^-1 dW A^-1; 0: strait_matrix_flop_per_s */
+    double matrix_flop_per_s; /* of G^-1 dW A^-1; 0: of the table, see factors.c */
     double inverse_base_s, inverse_growth, inverse_cubic_s;
     const struct strait_measured
         *inverse_s;     /* measured, by dimension, in place of the formula; NULL or empty: none */
@@ -32,9 +32,6 @@ struct strait_factor {
 
 size_t strait_triangle(size_t dim);
 double strait_inverse_s(const struct strait_factor_costs *c, size_t dim);
-/** Batch x forward FLOPs over forward time if the model's table has FLOPs; else a stated rate of
- *  its device (see factors.c). */
-double strait_matrix_flop_per_s(const struct strait_model *m);
 /** How many layers have factors. */
 int strait_n_factor_layers(const struct strait_model *m, size_t largest_dim);
 /** Fill all 2 n_layers factors: first the A in the order of the forward pass, then the G in that of
