@@ -18,3 +18,6 @@ struct strait_param {
     double min, max, fallback;  /* fallback NAN: required */
     const char *const *choices; /* names of the values 0, 1, .. max, NULL-terminated; else NULL */
 };
+
+/* The members `params` and `n_params` of whatever has a table of them. */
+#define STRAIT_PARAMS(table) .params = (table), .n_params = sizeof(table) / sizeof((table)[0])

@@ -189,8 +189,7 @@ static void score(struct strait_learner *x, const float *w, const struct strait_
 const struct strait_learn_network strait_quadratic = {
     .info = {.name = "quadratic",
              .summary = "a quadratic bowl with known optimum, condition number and noise",
-             .params = options,
-             .n_params = N_OPTIONS},
+             STRAIT_PARAMS(options)},
     .open = open_quadratic,
     .share = share,
     .close = close_quadratic,

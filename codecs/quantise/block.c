@@ -333,8 +333,7 @@ const struct strait_codec_ops strait_codec_block = {
     .source = "blocks of int8 and int4 (ZeRO++, arXiv 2306.10209), NF4 (QLoRA, 2305.14314), FP8 "
               "(2209.05433), E3M0 (streaming DiLoCo, 2501.18512)",
     .id = 34,
-    .params = block_params,
-    .n_params = sizeof(block_params) / sizeof(block_params[0]),
+    STRAIT_PARAMS(block_params),
     COMMON,
 };
 
@@ -342,7 +341,6 @@ const struct strait_codec_ops strait_codec_mx = {
     .name = "mx",
     .source = "OCP Microscaling Formats (MX) 1.0, 2023",
     .id = 35,
-    .params = mx_params,
-    .n_params = sizeof(mx_params) / sizeof(mx_params[0]),
+    STRAIT_PARAMS(mx_params),
     COMMON,
 };

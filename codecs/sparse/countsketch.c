@@ -209,8 +209,7 @@ const struct strait_codec_ops strait_codec_countsketch = {
     .flags = STRAIT_CODEC_SPARSE | STRAIT_CODEC_STOCHASTIC | STRAIT_CODEC_SHARED_KEY |
              STRAIT_CODEC_LINEAR,
     .bounds = 1u << STRAIT_BOUND_NONE,
-    .params = params,
-    .n_params = sizeof(params) / sizeof(params[0]),
+    STRAIT_PARAMS(params),
     .memory = {.residual = true},
     .state_bytes = sizeof(struct sketch),
     .init = countsketch_init,

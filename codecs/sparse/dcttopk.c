@@ -297,8 +297,7 @@ const struct strait_codec_ops strait_codec_dcttopk = {
     .source = "DeMo (Peng, Quesnelle and Kingma 2024, arXiv 2411.19870)",
     .id = 33,
     .bounds = 1u << STRAIT_BOUND_NONE,
-    .params = params,
-    .n_params = sizeof(params) / sizeof(params[0]),
+    STRAIT_PARAMS(params),
     .memory = {.residual = true, .decay = 0.999}, /* together the decoupled momentum */
     .state_bytes = sizeof(struct state),
     .init = dcttopk_init,

@@ -141,8 +141,7 @@ const struct strait_codec_ops strait_codec_sz = {
     .flags = STRAIT_CODEC_BOUNDED,
     .bounds = 1u << STRAIT_BOUND_ABS | 1u << STRAIT_BOUND_RANGE | 1u << STRAIT_BOUND_RMS |
               1u << STRAIT_BOUND_POINTWISE | 1u << STRAIT_BOUND_RATIO,
-    .params = params,
-    .n_params = sizeof(params) / sizeof(params[0]),
+    STRAIT_PARAMS(params),
     .open = sz_open,
     .close = sz_state_free,
     .max_bytes = sz_max_bytes,

@@ -22,11 +22,8 @@ struct fixed {
 
 static const char *const roundings[] = {"stochastic", "nearest", NULL};
 static const struct strait_param params[] = {
-    {.name = "step", .doc = "size of a step", .min = 1e-9, .max = 1e3, .fallback = 1e-4},
-    {.name = "rounding",
-     .doc = "by chance, or to the nearest step",
-     .max = 1,
-     .choices = roundings},
+    {"step", "size of a step", .min = 1e-9, .max = 1e3, .fallback = 1e-4},
+    {"rounding", "by chance, or to the nearest step", .max = 1, .choices = roundings},
 };
 
 static void fixed_init(void *state, const struct strait_codec_ops *ops, const double *values)
@@ -81,8 +78,8 @@ static int fixed_decode(void *state, float *y, size_t n_elems, const unsigned ch
     const float step = step_of(in, len_bytes, n_elems);
     (void)state;
     if (!(step > 0))
-        return strait_error_set(err, STRAIT_ERR_INPUT, "fixed",
-                                "expected a stream of %zu values, found something else", n_elems);
+        return strait_refuse(err, "fixed", "expected a stream of %zu values, found something else",
+                             n_elems);
     for (size_t i = 0; i < n_elems; i++)
         y[i] = (float)steps_at(in, i) * step;
     return 0;
@@ -94,15 +91,15 @@ static int fixed_add(void *state, unsigned char *out, size_t cap_bytes, size_t *
 {
     const float step = step_of(a, a_bytes, n_elems);
     if (!(step > 0) || step_of(b, b_bytes, n_elems) != step || cap_bytes < a_bytes)
-        return strait_error_set(err, STRAIT_ERR_INPUT, "fixed",
-                                "expected two streams of %zu values with one step", n_elems);
+        return strait_refuse(err, "fixed", "expected two streams of %zu values with one step",
+                             n_elems);
     (void)state;
     memmove(out, a, HEAD_BYTES);
     for (size_t i = 0; i < n_elems; i++) {
         const int sum = steps_at(a, i) + steps_at(b, i);
         if (sum < INT16_MIN || sum > INT16_MAX)
-            return strait_error_set(err, STRAIT_ERR_INPUT, "fixed",
-                                    "expected a sum of at most 16 streams, found a larger one");
+            return strait_refuse(err, "fixed",
+                                 "expected a sum of at most 16 streams, found a larger one");
         strait_put16(out + HEAD_BYTES + 2 * i, (uint16_t)sum);
     }
     *len_bytes = a_bytes;
@@ -123,8 +120,7 @@ const struct strait_codec_ops strait_codec_fixed = {
     .id = 31, /* on the wire: this example's; take the next that is free */
     .flags = STRAIT_CODEC_STOCHASTIC,
     .bounds = 1u << STRAIT_BOUND_NONE, /* it clips, so it keeps no bound */
-    .params = params,
-    .n_params = sizeof(params) / sizeof(params[0]),
+    STRAIT_PARAMS(params),
     .memory = {.residual = true}, /* what was clipped and rounded is sent later */
     .state_bytes = sizeof(struct fixed),
     .init = fixed_init,

@@ -125,8 +125,7 @@ const struct strait_strategy strait_strategy_kvfull = {
     .source = "the baseline of FlexGen (Sheng et al., ICML 2023); the link is a timer on every "
               "backend",
     .uplink_kind = "param",
-    .params = full_params,
-    .n_params = sizeof(full_params) / sizeof(full_params[0]),
+    STRAIT_PARAMS(full_params),
     .uses_stream = uses_stream,
     .period = strait_strategy_repeats,
     .quality = kv_full_quality,
@@ -154,8 +153,7 @@ const struct strait_strategy strait_strategy_kvapprox = {
     .source = "top-k attention over approximate keys, as in InfiniGen (Lee et al., OSDI 2024); the "
               "link is a timer on every backend",
     .uplink_kind = "param",
-    .params = approx_params,
-    .n_params = sizeof(approx_params) / sizeof(approx_params[0]),
+    STRAIT_PARAMS(approx_params),
     .check = kv_check_keys,
     .uses_stream = uses_stream,
     .period = strait_strategy_repeats,

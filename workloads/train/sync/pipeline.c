@@ -363,8 +363,7 @@ const struct strait_strategy strait_strategy_pipeline = {
     .approximates = "activations and their gradients are coded as recorded gradients of "
                     "parameters are",
     .uplink_kind = "grad",
-    .params = params,
-    .n_params = sizeof(params) / sizeof(params[0]),
+    STRAIT_PARAMS(params),
     .check = check,
     .uses_stream = uses_stream,
     .period = strait_strategy_repeats,
