@@ -398,7 +398,7 @@ $(FUZZ)/fuzz_%: $(FUZZ_C:%.c=$(FUZZ)/%.o) $(FUZZ)/tests/fuzz/fuzz_%.o
 	$(Q)clang -fsanitize=fuzzer,address,undefined -o $@ $^ $(LDLIBS)
 
 # What a browser sends, likewise: its first lines, and the experiment in its body.
-FUZZ_REQUEST_C = $(filter-out mpi/module/%,$(call sources,$(filter-out analysis campaign lib serve,$(PARTS)))) serve/request.c serve/question.c tests/fuzz/fuzz_request.c
+FUZZ_REQUEST_C = $(filter-out mpi/module/%,$(call sources,$(filter-out analysis campaign lib serve,$(PARTS)))) serve/request.c serve/experiment_request.c tests/fuzz/fuzz_request.c
 .PHONY: fuzz-request
 fuzz-request: $(FUZZ)/fuzz_request
 	@mkdir -p $(FUZZ)/request

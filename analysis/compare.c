@@ -6,7 +6,7 @@
 #include <string.h>
 #include "compare.h"
 #include "fields.h"
-#include "names.h"
+#include "row_names.h"
 #include "row.h"
 
 /* Transfers are those on the critical path; wait is what a client spends blocked in a receive.

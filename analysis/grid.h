@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include "core/error.h"
 #include "core/hash.h"
-#include "names.h"
+#include "row_names.h"
 
 /* One point with its repeats. */
 struct strait_cell {

@@ -5,7 +5,7 @@
 #include <string.h>
 #include "analysis/breakeven.h"
 #include "analysis/label.h"
-#include "analysis/names.h"
+#include "analysis/row_names.h"
 #include "analysis/place.h"
 #include "analysis/row.h"
 #include "breakeven_sweep.h"

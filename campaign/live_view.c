@@ -6,7 +6,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 #include "analysis/table.h"
-#include "emu/programs/program.h"
+#include "emu/programs/program_network.h"
 #include "workloads/rank/trial.h"
 
 /* Lines other than the links': heading, titles, rules, total, blanks. */

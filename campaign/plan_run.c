@@ -12,7 +12,7 @@
 #include "live_view.h"
 #include "host_header.h"
 #include "invariance.h"
-#include "mpi/agree.h"
+#include "mpi/consensus.h"
 #include "plan.h"
 
 /* --- what codecs took --------------------------------------------------------------------- */

@@ -1,5 +1,5 @@
 /* strait calibrate: measure this machine or a path, as files that every command takes. */
-#include "cli/kit/calibrate.h"
+#include "cli/kit/calibrate_commands.h"
 #include "cli/kit/command.h"
 
 static const struct strait_subcommand commands[] = {

@@ -9,7 +9,7 @@
 #include "cli/kit/command.h"
 #include "campaign/host_header.h"
 #include "analysis/plot/plot.h"
-#include "campaign/measured.h"
+#include "campaign/measurements.h"
 #include "cli/kit/files.h"
 #include "cli/kit/options.h"
 #include "campaign/published/claims.h"

@@ -8,7 +8,7 @@
 #include "cli/kit/command.h"
 #include "cli/kit/options.h"
 #include "cli/show/show.h"
-#include "mpi/agree.h"
+#include "mpi/consensus.h"
 #include "core/clock.h"
 
 /* The others wait so long for rank 0 to print why and to end all; it waits until its launcher has

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "char_transformer.h"
-#include "network.h"
+#include "learn_network.h"
 #include "learn/data/text.h"
 
 /* The defaults have 0.8 million parameters; GPT-2 has the same proportions. */

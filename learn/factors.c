@@ -2,7 +2,7 @@
 #include "factors.h"
 #include <assert.h>
 #include <string.h>
-#include "network.h"
+#include "learn_network.h"
 
 bool strait_task_has_factors(const char *task)
 {

@@ -2,7 +2,7 @@
 #pragma once
 #include "learn/data/fashion.h"
 #include "learn/layers/dense.h"
-#include "network.h"
+#include "learn_network.h"
 
 struct strait_image_task {
     struct strait_images train, held_out;

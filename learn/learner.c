@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include "core/buffer.h"
-#include "network.h"
+#include "learn_network.h"
 
 enum { SCORE_BATCH = 32 };
 

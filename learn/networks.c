@@ -1,13 +1,10 @@
 /* The table of tasks. */
 #include <string.h>
-#include "network.h"
+#include "learn_network.h"
 
 static const struct strait_learn_network *const networks[] = {
-    &strait_quadratic,
-    &strait_fashion_mlp,
-    &strait_fashion_cnn,
-    &strait_fashion_resnet,
-    &strait_char_transformer,
+    &strait_quadratic,      &strait_fashion_mlp,      &strait_fashion_cnn,
+    &strait_fashion_resnet, &strait_char_transformer,
 };
 enum { N_NETWORKS = sizeof(networks) / sizeof(*networks) };
 

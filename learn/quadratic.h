@@ -1,6 +1,6 @@
 /* What a worker of the task `quadratic` minimises, element by element: for closed forms. */
 #pragma once
-#include "network.h"
+#include "learn_network.h"
 
 /** h_ki of quadratic.c */
 double strait_quadratic_curvature(const struct strait_learn *l, int worker, size_t i);

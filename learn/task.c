@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "network.h"
+#include "learn_network.h"
 
 void strait_learn_free(struct strait_learn *l)
 {

@@ -1,7 +1,7 @@
 /* Rank 0: when a run begins, whether it still can go on, and when it has ended. */
 #include <stdio.h>
 #include <string.h>
-#include "session.h"
+#include "mpi_session.h"
 
 enum { N_PINGS = 24 };
 static const int64_t MS = 1000000, SECOND = 1000000000;

@@ -5,7 +5,7 @@
  * delivers in that order. The receiving side always drains. */
 #pragma once
 #include <pthread.h>
-#include "process/rank.h"
+#include "process/local_rank.h"
 #include "process/wire.h"
 #include "world.h"
 

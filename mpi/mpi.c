@@ -11,7 +11,7 @@
 #include <unistd.h>
 #include "core/clock.h"
 #include "core/hash.h"
-#include "session.h"
+#include "mpi_session.h"
 
 /* Rank 0 is not heard for so long: it is lost. */
 static const int64_t LOST_NS = 40000000000;

@@ -1,6 +1,6 @@
 /* Inside the rank: one of its lanes, a thread. */
 #pragma once
-#include "rank.h"
+#include "local_rank.h"
 
 struct strait_proc_lane {
     struct strait_rank base; /* must be first: the handle that strategies hold */

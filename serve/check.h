@@ -1,7 +1,7 @@
 /* "Check it for real": one point predicted and emulated, as by `strait run --on both`. */
 #pragma once
 #include <jansson.h>
-#include "question.h"
+#include "experiment_request.h"
 
 /** Run it; codecs are measured on this machine first.
  *  In:      folder  of its own, made and removed here

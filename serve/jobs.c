@@ -13,7 +13,7 @@
 #include "core/clock.h"
 #include "core/io.h"
 #include "check.h"
-#include "plan.h"
+#include "plan_request.h"
 
 /* How long one may take: a question of times, one that trains for real or plans, an emulation. */
 #define RUN_S   20.0

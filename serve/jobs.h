@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
-#include "answer.h"
+#include "rows_answer.h"
 #include "request.h"
 
 /* At a time: of exact questions, and as many estimates. */

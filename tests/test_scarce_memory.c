@@ -7,7 +7,7 @@
 #include "analysis/breakeven.h"
 #include "analysis/compare.h"
 #include "analysis/grid.h"
-#include "analysis/names.h"
+#include "analysis/row_names.h"
 #include "analysis/place.h"
 #include "analysis/store.h"
 #include "analysis/table.h"

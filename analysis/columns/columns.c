@@ -9,7 +9,7 @@
 
 #include "analysis/fields.h"
 #include "analysis/label.h"
-#include "analysis/names.h"
+#include "analysis/row_names.h"
 #include "analysis/row.h"
 #include "core/json.h"
 #include "core/names.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 #include "analysis/compare.h"
 #include "analysis/fields.h"
-#include "analysis/names.h"
+#include "analysis/row_names.h"
 #include "plot.h"
 #include "plot_script.h"
 #include "analysis/table.h"

@@ -11,7 +11,7 @@
 #include "analysis/timeline/spans_file.h"
 #include "campaign/backends.h"
 #include "campaign/plan.h"
-#include "header_profile.h"
+#include "stored_profile.h"
 
 enum { PATH_CHARS = 4096 };
 

@@ -8,7 +8,7 @@
 #include "cli/kit/memory.h"
 #include "analysis/row.h"
 #include "analysis/table.h"
-#include "cli/kit/calibrate.h"
+#include "cli/kit/calibrate_commands.h"
 #include "cli/kit/command.h"
 #include "cli/kit/files.h"
 #include "cli/kit/options.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 #include "core/json.h"
 #include "core/names.h"
-#include "emu/programs/program.h"
+#include "emu/programs/program_network.h"
 #include "net_command.h"
 
 static const struct strait_subcommand commands[] = {

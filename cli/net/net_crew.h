@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
-#include "emu/programs/net_hosts.h"
+#include "emu/programs/host_shares.h"
 
 enum { STRAIT_NET_LINE_BYTES = 8192 };
 

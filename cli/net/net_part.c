@@ -11,7 +11,7 @@
 #include "campaign/host_header.h"
 #include "core/process.h"
 #include "net_command.h"
-#include "emu/programs/net_hosts.h"
+#include "emu/programs/host_shares.h"
 #include "emu/programs/outside.h"
 #include "net_replicas.h"
 

@@ -1,7 +1,7 @@
 /* Copies of one program on the ranks of a network: their output and their end. */
 #pragma once
 #include <sys/types.h>
-#include "emu/programs/program.h"
+#include "emu/programs/program_network.h"
 #include "net_command.h"
 
 struct strait_tensor_copy_plan {

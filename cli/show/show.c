@@ -6,7 +6,7 @@
 #include "analysis/fields.h"
 #include "analysis/grid.h"
 #include "analysis/label.h"
-#include "analysis/names.h"
+#include "analysis/row_names.h"
 #include "analysis/place.h"
 #include "analysis/table.h"
 #include "core/names.h"

@@ -1,7 +1,7 @@
 /* Tables of predictions beside measurements. */
 #include <math.h>
 #include "analysis/fields.h"
-#include "analysis/names.h"
+#include "analysis/row_names.h"
 #include "analysis/table.h"
 #include "show.h"
 

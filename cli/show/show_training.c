@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "analysis/fields.h"
-#include "analysis/names.h"
+#include "analysis/row_names.h"
 #include "analysis/table.h"
 #include "analysis/training/target.h"
 

@@ -3,7 +3,7 @@
 #include <stdint.h>
 #include "workloads/rank/backend.h"
 #include "emu/links/net.h"
-#include "process/rank.h"
+#include "process/local_rank.h"
 #include "shared.h"
 #include "transport.h"
 

@@ -9,7 +9,7 @@
 #include "core/error.h"
 #include "workloads/rank/backend.h"
 #include "emu/links/net.h"
-#include "process/rank.h"
+#include "process/local_rank.h"
 
 /* Limit of messages of one stream on the wire at once; a sender delays the next one. */
 enum { STRAIT_EMU_RING = 512 };

@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "emu/host/rights.h"
-#include "program.h"
+#include "program_network.h"
 
 /* ASKED_MS: to end after a request. KILLED_MS: to end after a kill, since a thousand namespaces are
  * removed one by one. */

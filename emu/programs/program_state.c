@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include "program.h"
+#include "program_network.h"
 #include "emu/links/net.h"
 
 enum { HOSTS_LINE_CHARS = 80 };

@@ -15,7 +15,7 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "program.h"
+#include "program_network.h"
 #include "process/dilated_clock.h"
 #include "emu/judge/prepare.h"
 #include "sandbox.h"

@@ -3,7 +3,7 @@
 #include <cblas.h>
 #include <math.h>
 
-#include "lanes.h"
+#include "float_lanes.h"
 #include "core/host.h"
 
 STRAIT_CLONED

@@ -1,6 +1,6 @@
 #include "gelu.h"
 
-#include "lanes.h"
+#include "float_lanes.h"
 
 /* x / (1 + e^-2u), u = sqrt(2 / pi) (x + 0.044715 x^3). */
 static const float ROOT = 0.797884560802865f, CUBE = 0.044715f;

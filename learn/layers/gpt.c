@@ -6,7 +6,7 @@
 
 #include "dense.h"
 #include "gelu.h"
-#include "lanes.h"
+#include "float_lanes.h"
 #include "norm.h"
 #include "core/host.h"
 

@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#include "lanes.h"
+#include "float_lanes.h"
 
 /* PyTorch's, so that both compute the same. */
 static const float EPSILON = 1e-5f;

@@ -1,5 +1,5 @@
 /* What a sender takes for lost, when, and what it does then. */
-#include "connection.h"
+#include "tcp_connection.h"
 
 #include <math.h>
 

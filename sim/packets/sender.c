@@ -1,5 +1,5 @@
 /* What a sender sends when: the application's pace, bursts, its own port, lost segments first. */
-#include "connection.h"
+#include "tcp_connection.h"
 
 #include <math.h>
 #include <stdlib.h>

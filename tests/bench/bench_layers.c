@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "core/clock.h"
-#include "learn/network.h"
+#include "learn/learn_network.h"
 #include "tests/kit/task.h"
 
 enum { WARM = 3, ITERS = 60, MAX_LAYERS = 256 };

@@ -7,7 +7,7 @@
 #include "core/random.h"
 #include "learn/char_transformer.h"
 #include "learn/images.h"
-#include "learn/network.h"
+#include "learn/learn_network.h"
 #include "tests/kit/task.h"
 
 enum { STEPS = 5 };

@@ -2,7 +2,7 @@
  * body. What is taken is within its limits, and names no file. */
 #include <stdlib.h>
 #include <string.h>
-#include "serve/question.h"
+#include "serve/experiment_request.h"
 #include "serve/request.h"
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t n);

@@ -1,7 +1,7 @@
 /* Who measures layers hears of each: forward from the first to the last, then backward from the
  * last to the first; what lies between belongs to none. */
 #include <stdlib.h>
-#include "learn/network.h"
+#include "learn/learn_network.h"
 #include "tests/kit/fashion.h"
 #include "tests/kit/suite.h"
 #include "tests/kit/training.h"

@@ -1,5 +1,5 @@
 /* How long rank 0 waits for one that is silent before a run begins. */
-#include "mpi/session.h"
+#include "mpi/mpi_session.h"
 #include "tests/kit/suite.h"
 
 static const int64_t SECOND = 1000000000;

@@ -1,6 +1,6 @@
 /* What the page shows first: estimates against arithmetic and against what they stand for. */
 #include <string.h>
-#include "serve/answer.h"
+#include "serve/rows_answer.h"
 #include "serve/estimate.h"
 #include "tests/kit/suite.h"
 

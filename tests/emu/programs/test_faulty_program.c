@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "emu/programs/net_join.h"
-#include "emu/programs/program.h"
+#include "emu/programs/program_network.h"
 #include "tests/kit/failing/faulty.h"
 #include "tests/kit/folder.h"
 #include "tests/kit/suite.h"

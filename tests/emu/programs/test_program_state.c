@@ -1,7 +1,7 @@
 /* What a network says of its ranks: names, addresses, and the links of each. */
 #include <math.h>
 #include <stdlib.h>
-#include "emu/programs/program.h"
+#include "emu/programs/program_network.h"
 #include "tests/kit/suite.h"
 #include "workloads/ask/experiment.h"
 

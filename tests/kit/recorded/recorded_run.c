@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "tests/kit/coder.h"
-#include "learn/network.h"
+#include "learn/learn_network.h"
 #include "tests/kit/training.h"
 #include "workloads/train/plans/policy.h"
 

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 #include "core/random.h"
-#include "learn/layers/lanes.h"
+#include "learn/layers/float_lanes.h"
 #include "tests/kit/suite.h"
 
 enum { MOST = 4096 };

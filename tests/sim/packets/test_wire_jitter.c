@@ -1,6 +1,6 @@
 /* Links that delay packets by a distribution: a packet a second, so that none waits for another. */
 #include <math.h>
-#include "sim/packets/wire.h"
+#include "sim/packets/packet_wire.h"
 #include "tests/kit/rig.h"
 #include "tests/kit/suite.h"
 

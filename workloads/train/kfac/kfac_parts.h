@@ -9,7 +9,7 @@
 #include "workloads/train/collectives/collectives.h"
 #include "learn/factors.h"
 #include "workloads/ask/experiment.h"
-#include "workloads/train/plans/factors.h"
+#include "workloads/train/plans/kfac_factors.h"
 #include "workloads/train/plans/placement.h"
 #include "workloads/ask/strategy.h"
 

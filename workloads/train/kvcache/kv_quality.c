@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "attention.h"
+#include "kv_attention.h"
 #include "workloads/ask/experiment.h"
 #include "transformer.h"
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "attention.h"
+#include "kv_attention.h"
 #include "core/buffer.h"
 #include "learn/char_transformer.h"
 

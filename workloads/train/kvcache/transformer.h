@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include "core/error.h"
 #include "traces/tensors.h"
-#include "attention.h"
+#include "kv_attention.h"
 
 enum {
     STRAIT_GPT_WIDTH = 192,

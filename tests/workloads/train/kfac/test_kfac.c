@@ -6,7 +6,7 @@
 #include <unistd.h>
 #include "analysis/row.h"
 #include "core/random.h"
-#include "workloads/train/plans/factors.h"
+#include "workloads/train/plans/kfac_factors.h"
 #include "workloads/train/plans/placement.h"
 #include "tests/kit/harness.h"
 #include "tests/kit/suite.h"

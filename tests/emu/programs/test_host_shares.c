@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "emu/programs/net_hosts.h"
+#include "emu/programs/host_shares.h"
 #include "tests/kit/suite.h"
 
 static struct strait_emu_hosts hosts; /* 40 KB: not for a stack of a sanitizer */
@@ -149,4 +149,4 @@ static const struct strait_test tests[] = {
     {"a host's link carries what the ports of both sides let through, or is refused",
      demand_is_what_both_sides_let_through},
 };
-STRAIT_SUITE("emu/programs/net_hosts", tests);
+STRAIT_SUITE("emu/programs/host_shares", tests);

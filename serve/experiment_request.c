@@ -1,4 +1,4 @@
-#include "question.h"
+#include "experiment_request.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

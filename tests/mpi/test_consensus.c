@@ -1,6 +1,6 @@
 /* What processes say to each other between runs, over letter boxes in place of MPI: each rank is a
  * thread. */
-#include "mpi/agree.h"
+#include "mpi/consensus.h"
 #include <limits.h>
 #include <math.h>
 #include <pthread.h>
@@ -332,4 +332,4 @@ static const struct strait_test tests[] = {
     {"letters arrive whole and in order, or say why not", letters},
     {"who cannot take part says so to rank 0", refusal},
 };
-STRAIT_SUITE("mpi/agree", tests);
+STRAIT_SUITE("mpi/consensus", tests);

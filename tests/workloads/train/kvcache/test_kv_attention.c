@@ -1,5 +1,5 @@
 /* What approximate keys find on the keys, queries and values of the small transformer. */
-#include "workloads/train/kvcache/attention.h"
+#include "workloads/train/kvcache/kv_attention.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -132,4 +132,4 @@ static const struct strait_test tests[] = {
     {"exact keys find the true tokens, and all tokens give the true output", exact_keys},
     {"more directions, bits and tokens come nearer on the transformer's keys", more_is_better},
 };
-STRAIT_SUITE("workloads/train/kvcache/attention", tests);
+STRAIT_SUITE("workloads/train/kvcache/kv_attention", tests);

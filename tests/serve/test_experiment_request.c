@@ -1,7 +1,7 @@
 /* Experiments in a body: no path, no more than a class waits for, errors as on the command line. */
 #include <fcntl.h>
 #include <string.h>
-#include "serve/question.h"
+#include "serve/experiment_request.h"
 #include "tests/kit/suite.h"
 
 #define NETWORK                                                                                    \
@@ -127,4 +127,4 @@ static const struct strait_test tests[] = {
     {"too many points, clients or levels are refused", sizes},
     {"tables in the body are the model and the slowness", tables},
 };
-STRAIT_SUITE("serve/question", tests);
+STRAIT_SUITE("serve/experiment_request", tests);

@@ -1,5 +1,5 @@
 /* Labels that differ where rows do. */
-#include "names.h"
+#include "row_names.h"
 
 #include <stdint.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* Profiles are read from files: the header's is written to one that is gone afterwards. */
-#include "header_profile.h"
+#include "stored_profile.h"
 
 #include <stdio.h>
 #include <stdlib.h>

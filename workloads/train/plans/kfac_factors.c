@@ -1,4 +1,4 @@
-#include "factors.h"
+#include "kfac_factors.h"
 
 #include <math.h>
 #include <string.h>

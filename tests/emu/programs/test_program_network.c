@@ -1,5 +1,5 @@
 /* The starter's end of a network: is the supervisor there? */
-#include "emu/programs/program.h"
+#include "emu/programs/program_network.h"
 #include <sys/socket.h>
 #include <unistd.h>
 #include "tests/kit/suite.h"
@@ -30,4 +30,4 @@ static void gone(void)
 static const struct strait_test tests[] = {
     {"a supervisor is gone when its end is closed", gone},
 };
-STRAIT_SUITE("emu/programs/program", tests);
+STRAIT_SUITE("emu/programs/program_network", tests);

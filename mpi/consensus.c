@@ -1,4 +1,4 @@
-#include "agree.h"
+#include "consensus.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "answer.h"
+#include "rows_answer.h"
 #include "analysis/breakdown.h"
 #include "campaign/planner/why.h"
 #include "core/shipped.h"

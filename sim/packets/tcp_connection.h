@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "core/random.h"
-#include "wire.h"
+#include "packet_wire.h"
 
 /* The clock of the guests' kernel, whose TCP the emulation runs (100 Hz, as User-Mode Linux is by
  * default; Debian's counts 250 ticks a second). */

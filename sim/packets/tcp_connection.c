@@ -1,4 +1,4 @@
-#include "connection.h"
+#include "tcp_connection.h"
 
 #include <math.h>
 #include <stdlib.h>

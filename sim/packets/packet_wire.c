@@ -1,4 +1,4 @@
-#include "wire.h"
+#include "packet_wire.h"
 
 #include <math.h>
 #include <stdlib.h>

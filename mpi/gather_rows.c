@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#include "session.h"
+#include "mpi_session.h"
 
 static const double GATHER_S = 120;
 /* A padded job may end so late, of the run's time and once. On real machines that is what the run

@@ -2,7 +2,7 @@
 #pragma once
 #include <jansson.h>
 #include "campaign/plan.h"
-#include "question.h"
+#include "experiment_request.h"
 
 /* What all answers share: loaded once, then only read. */
 struct strait_answers {

@@ -1,7 +1,7 @@
 /* The planner's question from the page: a plan file in a request's body. */
 #pragma once
 #include <jansson.h>
-#include "answer.h"
+#include "rows_answer.h"
 
 /* Candidates of one plan here; the command line takes more. */
 enum { STRAIT_ASKED_MAX_CANDIDATES = 400 };

@@ -1,4 +1,4 @@
-#include "program.h"
+#include "program_network.h"
 #include <errno.h>
 #include <poll.h>
 #include <sched.h>

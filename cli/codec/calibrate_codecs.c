@@ -13,7 +13,7 @@
 #include "core/names.h"
 #include "core/progress.h"
 #include "codec_command.h"
-#include "cli/kit/calibrate.h"
+#include "cli/kit/calibrate_commands.h"
 #include "cli/kit/command.h"
 #include "cli/kit/files.h"
 #include "campaign/host_header.h"

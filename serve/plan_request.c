@@ -1,4 +1,4 @@
-#include "plan.h"
+#include "plan_request.h"
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-#include "replay.h"
+#include "policy_replay.h"
 
 #include <assert.h>
 #include <lapacke.h>

@@ -1,4 +1,4 @@
-#include "measured.h"
+#include "measurements.h"
 
 #include <math.h>
 #include <stdint.h>

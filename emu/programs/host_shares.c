@@ -1,4 +1,4 @@
-#include "net_hosts.h"
+#include "host_shares.h"
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>

@@ -1,4 +1,4 @@
-#include "attention.h"
+#include "kv_attention.h"
 
 #include <lapacke.h>
 #include <math.h>

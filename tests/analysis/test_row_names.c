@@ -4,7 +4,7 @@
 #include <string.h>
 #include "analysis/grid.h"
 #include "analysis/label.h"
-#include "analysis/names.h"
+#include "analysis/row_names.h"
 #include "analysis/place.h"
 #include "tests/kit/suite.h"
 
@@ -256,4 +256,4 @@ static const struct strait_test tests[] = {
     {"numbers and nested values are shown to the last digit", numbers},
     {"keys are of the canonical JSON", places},
 };
-STRAIT_SUITE("analysis/names", tests);
+STRAIT_SUITE("analysis/row_names", tests);
