@@ -22,7 +22,7 @@ enum {
     MPI,
     ANALYSIS
 };
-enum { MAX_ROOMS = 192, MAX_ARROWS = 8192, MAX_IN_FOLDER = 32, PATH_CHARS = 512 };
+enum { MAX_FILES = 2048, MAX_ROOMS = 192, MAX_ARROWS = 8192, MAX_IN_FOLDER = 32, PATH_CHARS = 512 };
 
 struct arrow {
     char from[PATH_CHARS], to[PATH_CHARS]; /* files */
@@ -32,6 +32,8 @@ static struct {
     unsigned n_files[MAX_ROOMS], n_rooms;
     struct arrow arrows[MAX_ARROWS];
     unsigned n_arrows;
+    char files[MAX_FILES][PATH_CHARS];
+    unsigned n_all;
     bool reaches[MAX_ROOMS][MAX_ROOMS];
 } house; /* nftw passes no context */
 
@@ -78,6 +80,8 @@ static int read_file(const char *path, const struct stat *status, int type, stru
         return 0;
     const unsigned room = room_of(path);
     house.n_files[room]++;
+    CU_ASSERT_FATAL(house.n_all < MAX_FILES);
+    snprintf(house.files[house.n_all++], PATH_CHARS, "%s", path);
     FILE *f = fopen(path, "r");
     CU_ASSERT_PTR_NOT_NULL_FATAL(f);
     char line[512], name[256];
@@ -153,6 +157,19 @@ static void sizes(void)
             fprintf(stderr, "%s has %u files\n", house.rooms[i], house.n_files[i]);
             CU_FAIL("a folder is too full to be read at a glance");
         }
+}
+
+/* A name alone, in a message or a debugger, says which file is meant. */
+static void file_names(void)
+{
+    read_house();
+    for (unsigned i = 0; i < house.n_all; i++)
+        for (unsigned j = i + 1; j < house.n_all; j++)
+            if (strcmp(strrchr(house.files[i], '/'), strrchr(house.files[j], '/')) == 0) {
+                fprintf(stderr, "%s and %s\n", house.files[i], house.files[j]);
+                CU_FAIL("two files have one name");
+            }
+    CU_ASSERT(house.n_all > 1000);
 }
 
 /* Does the README of the folder list this header? Lines "- `sub/name.h`: what it is for". */
@@ -237,6 +254,7 @@ static const struct strait_test tests[] = {
     {"includes follow the arrows of the design", arrows},
     {"no two rooms include each other", circles},
     {"no folder has more than 32 sources", sizes},
+    {"no two files have one name", file_names},
     {"other folders include public headers alone", faces},
     {"SimGrid and sockets stay where they belong", system_headers},
 };
