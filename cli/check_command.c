@@ -222,8 +222,8 @@ static void print_json(const struct check *c)
                       (int)v->n_can, "memory_bytes",
                       v->max_bytes > 0 ? strait_json_number(v->max_bytes) : json_null(),
                       "training_s",
-                      v->training_s > 0 ? strait_json_number(v->training_s) : json_null(), "why_not",
-                      all ? NULL : v->first.text, "not_modelled", v->effects));
+                      v->training_s > 0 ? strait_json_number(v->training_s) : json_null(),
+                      "why_not", all ? NULL : v->first.text, "not_modelled", v->effects));
     }
     json_t *out = json_pack("{s:s, s:i, s:o}", "experiment", c->sweep->file, "points",
                             (int)c->sweep->n_points, "backends", backends);

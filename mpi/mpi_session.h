@@ -52,8 +52,8 @@ struct strait_mpi_note strait_mpi_session_status(struct strait_mpi_session *s);
 /** A note came. */
 void strait_mpi_conduct_note(struct strait_mpi_session *s, const struct strait_mpi_note *note);
 /** Seconds for which a rank may stay silent before the run begins, less those for which it was;
- *  below 0: it is lost. Who has come to the run answers while it prepares; who has not may take 30 s
- *  and ten times as long as rank 0 took from the last talk to the run. */
+ *  below 0: it is lost. Who has come to the run answers while it prepares; who has not may take 30
+ *  s and ten times as long as rank 0 took from the last talk to the run. */
 double strait_mpi_conduct_silence_s(const struct strait_mpi_session *s, int rank, int64_t now_ns);
 /** Wait for all ranks, measure their clocks and say when time 0 is. */
 int strait_mpi_conduct_start(struct strait_mpi_session *s, struct strait_error *err);

@@ -14,8 +14,8 @@ struct strait_server_options {
 
 /** Serve the page and its questions (docs/serve.md) to this machine alone until SIGINT, SIGTERM or
  *  SIGHUP comes. Questions that run then are ended.
- *  Returns: 0 after such a signal, or -1 with *err: HOST without libmicrohttpd, SYSTEM when the port
- *           is taken */
+ *  Returns: 0 after such a signal, or -1 with *err: HOST without libmicrohttpd, SYSTEM when
+ *           the port is taken */
 int strait_server_run(const struct strait_server_options *o, struct strait_error *err);
 /** Is there what it needs? 0, or -1 with *err HOST: built without libmicrohttpd, or not
  *  installed. */

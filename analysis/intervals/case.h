@@ -10,8 +10,8 @@ enum strait_feature {
     STRAIT_FEATURE_RTT,  /* longest path, ms */
     STRAIT_FEATURE_CLIENTS,
     STRAIT_FEATURE_MODEL,    /* its parameters, MB */
-    STRAIT_FEATURE_SEVERITY, /* loss ratio; else jitter over the round trip; else what the path holds
-                                over the shortest queue; 0 on a clean network */
+    STRAIT_FEATURE_SEVERITY, /* loss ratio; else jitter over the round trip; else what the path
+                              * holds over the shortest queue; 0 on a clean network */
     STRAIT_N_FEATURES
 };
 extern const char *const strait_feature_names[STRAIT_N_FEATURES]; /* "rate_mbps", ... */

@@ -14,10 +14,12 @@
  *                       rest: errors of the round without its compute}], "all" first; errors:
  *                       {mean, median, p90, p95, worst} of |predicted / measured - 1|; width: of
  *                       intervals over predictions
- *             worst     [{title, model, strategy, clients, codec, error}] of rounds, the worst first
+ *             worst     [{title, model, strategy, clients, codec, error}] of rounds,
+ *                       the worst first
  *             table     [a line of the table of margins for every pair]
  *  In:      predicted, measured  arrays of rows, borrowed; measured NULL: all are in predicted
  *           learned   the table that intervals come from; NULL: no pair is left out
- *  Errors:  INPUT when there is no pair of a prediction with "uncertainty" and a valid measurement */
+ *  Errors:  INPUT when there is no pair of a prediction with "uncertainty" and a valid
+ *           measurement */
 json_t *strait_coverage(const json_t *predicted, const json_t *measured,
                         const struct strait_learned *learned, struct strait_error *err);

@@ -49,10 +49,10 @@ struct strait_margin {
 
 /** The margin of a case from all settings of its kind: with `off`, their 0.9 quantile, each of them
  *  reaches hypot(off, low) below and hypot(off, high) above its middle; down and up are the 0.95
- *  quantiles of the misses in units of these. A kind is the narrowest of these that has 39 settings:
- *  (network, congestion, family, messages), (network, family, messages), (network, messages),
- *  (network), (imperfect or not, messages), (imperfect or not), all; of the last, 19 do. Beyond the
- *  tried range of a feature `off` grows with the logarithm of the distance.
+ *  quantiles of the misses in units of these. A kind is the narrowest of these that has 39
+ *  settings: (network, congestion, family, messages), (network, family, messages), (network,
+ *  messages), (network), (imperfect or not, messages), (imperfect or not), all; of the last, 19 do.
+ *  Beyond the tried range of a feature `off` grows with the logarithm of the distance.
  *  Returns: false where the table has too few settings for any
  *  Source:  split conformal prediction by group: Vovk, Gammerman and Shafer, Algorithmic Learning
  *           in a Random World, 2005; with intervals in place of points: Romano, Patterson and

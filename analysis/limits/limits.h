@@ -38,8 +38,9 @@ struct strait_limits_inputs {
  *                   own bytes take on the link that was filled most meanwhile, "wait", what other
  *                   bytes took there, and "latency", when that link had nothing to carry: path
  *                   delay, slow start, losses; "other"
- *  "utilisation"    {resource: {"mean", "most", "at", "n"}}: the share of the rounds' time for which
- *                   each of n resources of a kind was busy or filled; most: the worst one, `at`
+ *  "utilisation"    {resource: {"mean", "most", "at", "n"}}: the share of the rounds' time for
+ *                   which each of n resources of a kind was busy or filled; most: the worst one,
+ *                   `at`
  *  "limits"         {"by", "at", "share", "utilisation", "text"}: what has the largest share of the
  *                   critical path: "link" (all links of a kind, both directions together; `at` is
  *                   the worst), "latency", "straggler", "compute", "encode", "decode", "aggregate"

@@ -6,7 +6,8 @@
 /** The axis of a pointer whose values are these.
  *  In:      values  array of what stands there, in the order of rows, with repetitions
  *           logs    1: logarithmic, 0: not, -1: where all are above 0 and span a factor of 16
- *  Returns: new AXIS of figure.h with "unit" (of what is written with one, else null) and "scale" */
+ *  Returns: new AXIS of figure.h with "unit" (of what is written with one, else null) and
+ *           "scale" */
 json_t *strait_plot_axis(const char *pointer, const json_t *values, int logs);
 /** The same with each value as a category, numbers in their order. */
 json_t *strait_plot_categories(const char *pointer, const json_t *values);

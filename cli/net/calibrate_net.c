@@ -330,7 +330,8 @@ static int measure(struct order *o, struct strait_error *err)
     links.paths = calloc((size_t)w->n, sizeof(*links.paths));
     int failed = !links.paths ? strait_error_memory(err, NULL)
                  : w->n < 2   ? strait_refuse(err, NULL,
-                                              "expected two processes or more (mpirun -n 2), found 1")
+                                              "expected two processes or more (mpirun "
+                                              "-n 2), found 1")
                               : strait_mpi_measure(w, &links, err);
     if (!failed && w->me == 0) {
         const double wire = (1514 + o->plan.overhead_bytes) / 1448;

@@ -1,5 +1,6 @@
 /* The discrete cosine transform DCT-II of small blocks with orthonormal rows,
- *     y[k] = c_k sum over j of x[j] cos(pi (2 j + 1) k / 2 n),  c_0 = sqrt(1 / n), else sqrt(2 / n),
+ *     y[k] = c_k sum over j of x[j] cos(pi (2 j + 1) k / 2 n),  c_0 = sqrt(1 / n),
+ *         else sqrt(2 / n),
  * along both sides of a matrix, and its inverse. The same bits on every machine: cosines by
  * stable_math.h, sums in ascending order, float32. */
 #pragma once

@@ -10,8 +10,8 @@
  *   u32  columns of the matrix; n_elems of a vector
  *   u16  chunk
  *   u16  k - 1
- *   positions in their blocks, row by row, blocks in rows: packed ceil(log2 chunk^2) bits each, of a
- *       vector ceil(log2 chunk); published 64 bits each
+ *   positions in their blocks, row by row, blocks in rows: packed ceil(log2 chunk^2) bits each,
+ *       of a vector ceil(log2 chunk); published 64 bits each
  *   coefficients: float32 each, in the order of their positions
  *
  * A block of fewer than k values sends all of its coefficients. The transform is DCT-II with

@@ -70,7 +70,8 @@ struct strait_emu_shared {
     struct strait_emu_stream *streams;
 };
 
-/** Whether a run has more connections than a machine can; needs no memory, and stops counting there.
+/** Whether a run has more connections than a machine can; needs no memory, and stops counting
+ *  there.
  *  Returns: 0, or -1 with *err HOST */
 int strait_emu_shared_check(const struct strait_run *run, struct strait_error *err);
 /** Map the memory of a run, with one stream for each that run->uses_stream declares; children

@@ -37,7 +37,7 @@ static int connected(const char *path, bool listens, struct strait_error *err)
     return -1;
 }
 
-/* --- the process that answers ------------------------------------------------------------------ */
+/* --- the process that answers ----------------------------------------------------------------- */
 
 static void become(char *words, uint32_t n_words, const int streams[N_STREAMS])
     __attribute__((noreturn));
@@ -154,7 +154,7 @@ int strait_emu_outside_open(char path[STRAIT_EMU_PLACE_CHARS],
     return pid < 0 ? strait_error_system(err, "fork", "cannot start the way out") : 0;
 }
 
-/* --- who asks ---------------------------------------------------------------------------------- */
+/* --- who asks --------------------------------------------------------------------------------- */
 
 int strait_emu_outside_run(const char *path, const char *const *argv, struct strait_error *err)
 {

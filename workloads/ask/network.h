@@ -117,8 +117,8 @@ double strait_path_loss_ratio(const struct strait_network *n, int src, int dst);
 /** Whether packets from src to dst can be lost, by chance or at a full queue. */
 bool strait_path_drops(const struct strait_network *n, int src, int dst);
 /** Whether simulations move single packets: where that is asked for, and unless flows are, where a
- *  link has loss, jitter or a finite queue, where flows of others keep their windows full, and under
- *  BBR, whose rate is an estimate. */
+ *  link has loss, jitter or a finite queue, where flows of others keep their windows full, and
+ *  under BBR, whose rate is an estimate. */
 bool strait_network_by_packets(const struct strait_network *n);
 /** Whether a link has loss, jitter or a finite queue. */
 bool strait_network_is_imperfect(const struct strait_network *n);

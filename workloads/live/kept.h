@@ -17,7 +17,8 @@ struct strait_kept_job {
 };
 
 /** Open or make a file for models of n_elems; a record that is not whole ends what it has.
- *  Returns: 0, or -1 with *err: SYSTEM; INPUT for a file that is none of these, or of another model */
+ *  Returns: 0, or -1 with *err: SYSTEM; INPUT for a file that is none of these, or of another
+ *           model */
 int strait_kept_open(struct strait_kept **out, const char *path, size_t n_elems,
                      struct strait_error *err);
 /** Close it; is_over: delete it. NULL is fine. */

@@ -44,10 +44,10 @@ void strait_backward(struct strait_rank *r, int layer);
 /** Time alone, of this share of a batch, for the layers [first, end): a microbatch's. */
 void strait_forward_share(struct strait_rank *r, int first, int end, double share);
 void strait_backward_share(struct strait_rank *r, int first, int end, double share);
-/** strait_backward; with real payload x, of kind GRADIENTS, is filled with the layer's gradient: of this
- *  rank's parameters and next minibatch if it trains, else the recorded one. Views of x must have
- *  been read, and so must those of the whole tensor that x is a range of when the first layer of a
- *  step is asked for. */
+/** strait_backward; with real payload x, of kind GRADIENTS, is filled with the layer's gradient: of
+ *  this rank's parameters and next minibatch if it trains, else the recorded one. Views of x must
+ *  have been read, and so must those of the whole tensor that x is a range of when the first layer
+ *  of a step is asked for. */
 void strait_backward_into(struct strait_rank *r, int layer, struct strait_tensor *x);
 /** If the rank trains, x becomes a factor of K-FAC, a triangle (learn/factors.h), of the minibatch
  *  of this step: the last gradient's, or before the first layer's the next one's. In cost_s of the
@@ -144,8 +144,8 @@ struct strait_tensor *strait_tensor(struct strait_rank *r, enum strait_tensor_ki
 /** n_elems of zeros outside the model (factors, sketches), coded as one matrix. All ranks must make
  *  theirs in the same order: the position keys random draws and error feedback. */
 struct strait_tensor *strait_scratch(struct strait_rank *r, size_t n_elems);
-/** The same with the values of `recorded`, over and over, where there are any: stands for activations
- *  and other values that nobody recorded, and which do not change. */
+/** The same with the values of `recorded`, over and over, where there are any: stands for
+ *  activations and other values that nobody recorded, and which do not change. */
 struct strait_tensor *strait_scratch_of(struct strait_rank *r, size_t n_elems,
                                         struct strait_tensor *recorded);
 /** A tensor of the same elements as x with its own memory: zeros. */

@@ -14,7 +14,8 @@ struct strait_turns {
     bool warm; /* nobody empties the caches: a rank of a ring goes on with what just arrived */
 };
 
-/** So many senders that a receiver's turn at all of them passes through several second-level caches.
+/** So many senders that a receiver's turn at all of them passes through several second-level
+ *  caches.
  *  In: len_bytes: of one sender's values */
 size_t strait_n_turns(size_t len_bytes);
 

@@ -210,9 +210,9 @@ static void full_queue(void)
 }
 
 /* A window of one segment: each waits for the acknowledgement of the one before it. The receiver
- * acknowledges the first 15 at once (its window does not grow, being larger than that already), then
- * each after 40 ms, since no second one comes: 4 ticks of its clock and one more, since timers are
- * never early. The 16th segment comes at 15.5 round trips of 50 ms, within tick 77, and is
+ * acknowledges the first 15 at once (its window does not grow, being larger than that already),
+ * then each after 40 ms, since no second one comes: 4 ticks of its clock and one more, since timers
+ * are never early. The 16th segment comes at 15.5 round trips of 50 ms, within tick 77, and is
  * acknowledged at tick 82; the next ones come with a tick and wait five: 100 ms each. The 30th's
  * acknowledgement leaves at 0.82 s + 14 x 0.1 s, and the last segment comes a round trip later. The
  * message's end is acknowledged at once, so that the second message does not wait for it. */

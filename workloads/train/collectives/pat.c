@@ -1,7 +1,7 @@
 /* All-reduce in 2 log2 n steps, rounded up, for any number of ranks, none of which is folded away:
- * parallel aggregated trees (NCCL 2.23: Jeaugey, arXiv 2506.20252), one binomial tree for each part,
- * with its owner as root; the same steps as Bruck's (Bruck et al., TPDS 1997), the farthest first
- * where sums go out, so that what goes far is least. Three ranks (capitals are sums):
+ * parallel aggregated trees (NCCL 2.23: Jeaugey, arXiv 2506.20252), one binomial tree for each
+ * part, with its owner as root; the same steps as Bruck's (Bruck et al., TPDS 1997), the farthest
+ * first where sums go out, so that what goes far is least. Three ranks (capitals are sums):
  *
  *             rank 0           rank 1           rank 2
  *   start     a0 a1 a2         b0 b1 b2         c0 c1 c2
@@ -11,8 +11,8 @@
  *   step 1    S0 S1 S2         S0 S1 S2         S0 S1 S2         part i goes to i + 1
  *
  * A rank at distance o behind a part's owner sums what comes from o + 1, o + 2, o + 4 .. below the
- * lowest bit of o, and gives it to o less that bit. Sum order: pairs of pairs from the owner on. With
- * a codec each part's sum has the errors of n - 1 messages, and its copies one more. */
+ * lowest bit of o, and gives it to o less that bit. Sum order: pairs of pairs from the owner on.
+ * With a codec each part's sum has the errors of n - 1 messages, and its copies one more. */
 #include <assert.h>
 #include <math.h>
 

@@ -2,10 +2,11 @@
  * server asks some clients, possibly more than it needs, and closes the round when enough updates
  * have arrived or time is up. Clients may be slow or stop responding.
  *
- * The server steps along the mean update: plainly, with momentum (FedAvgM: Hsu, Qi and Brown, 2019),
+ * The server steps along the mean update: plainly, with momentum (FedAvgM: Hsu et al., 2019),
  *     m <- beta1 m + mean;  w <- w + lr m,
  * or by Adam (FedAdam: Reddi et al., ICLR 2021, algorithm 2), v beginning at tau^2:
- *     m <- beta1 m + (1 - beta1) mean;  v <- beta2 v + (1 - beta2) mean^2;  w <- w + lr m / (sqrt(v) + tau).
+ *     m <- beta1 m + (1 - beta1) mean;  v <- beta2 v + (1 - beta2) mean^2;
+ *     w <- w + lr m / (sqrt(v) + tau).
  *
  * With `tiers` it asks all in the first round and then, each round, clients of one tier alone,
  * drawn from those as fast as one another (TiFL: Chai et al., HPDC 2020).
@@ -222,8 +223,8 @@ static void server(struct strait_rank *r)
         strait_send(r, i, MODEL, STOP, strait_control(r, 0));
 }
 
-/* Semi-synchronous (Stripelis, Thompson and Ambite, ACM TIST 2022): all train for the same time, each
- * as many steps as fit, so that no client waits for a slower one. */
+/* Semi-synchronous (Stripelis, Thompson and Ambite, ACM TIST 2022): all train for the same time,
+ * each as many steps as fit, so that no client waits for a slower one. */
 static int n_steps(const struct strait_rank *r)
 {
     const double time_s = strait_param(r, "train_time"), step_s = strait_train_step_s(r);

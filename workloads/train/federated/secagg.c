@@ -9,11 +9,11 @@
  *     up    the masked update       down  who is left                   input (after training)
  *     up    shares of the others' secrets                               unmasking
  *
- * An update of b bits a value takes as many as the sum of n needs, log2(n (2^b - 1) + 1), and cannot
- * be compressed: masked values look random. With all others as neighbours that is the paper's
- * protocol against a server that is honest but curious; with k of them, next to each other on a
- * circle, that of Bell et al. (CCS 2020). Masks are charged; agreeing on keys and Shamir's shares,
- * which do not grow with the model, are not. */
+ * An update of b bits a value takes as many as the sum of n needs, log2(n (2^b - 1) + 1), and
+ * cannot be compressed: masked values look random. With all others as neighbours that is the
+ * paper's protocol against a server that is honest but curious; with k of them, next to each other
+ * on a circle, that of Bell et al. (CCS 2020). Masks are charged; agreeing on keys and Shamir's
+ * shares, which do not grow with the model, are not. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

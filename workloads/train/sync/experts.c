@@ -27,8 +27,9 @@ struct experts {
     size_t width;
 };
 
-/* Choices of a rank's tokens that go to the experts that come before `expert` in a block: popularity
- * falls with the rank in it as 1 / (1 + rank)^skew, and another expert is first in each block. */
+/* Choices of a rank's tokens that go to the experts that come before `expert` in a block:
+ * popularity falls with the rank in it as 1 / (1 + rank)^skew, and another expert is first in each
+ * block. */
 static double before(const struct strait_experiment *e, int n_experts, double n_routed, int expert)
 {
     const double skew = strait_experiment_param(e, "skew");

@@ -324,7 +324,8 @@ static int check(const struct strait_experiment *e, struct strait_error *err)
                : strait_all_reduce_check(e, STRAIT_AR_RING, "ring", err);
 }
 
-/* The activation unless asked for: a sample of GPT-2 small, 1024 tokens of 768 values of 4 bytes. */
+/* The activation unless asked for: a sample of GPT-2 small, 1024 tokens of 768 values of 4
+ * bytes. */
 static const struct strait_param params[] = {
     {"rounds", "training steps of the run", STRAIT_PARAM_INTEGER, .min = 1, .max = 1e6,
      .fallback = 5},

@@ -5,8 +5,9 @@
  *   push      a0 a1        b0 b1        a0 b0 > S0, then a1 b1 > S1
  *   pull      S0 S1        S0 S1        S0 S1
  *
- * Sum order: workers by rank; a co-located server's own first, unless packets are added encoded: then
- * it pushes to itself too, and the sum's packet is what all pull. Inside a node: ring order. */
+ * Sum order: workers by rank; a co-located server's own first, unless packets are added encoded:
+ * then it pushes to itself too, and the sum's packet is what all pull. Inside a node: ring
+ * order. */
 #include "servers.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* SwitchML (Sapio et al., NSDI 2021): the switch adds. The last rank is the switch, the others are
  * workers, and nothing but its adders and a pool of slots is there: a slot holds one piece of the
- * gradient until all workers have sent theirs, then its sum goes to all, and a worker that has a sum
- * uses the slot again. So the pool is the window of all workers. Two slots, four pieces:
+ * gradient until all workers have sent theirs, then its sum goes to all, and a worker that has a
+ * sum uses the slot again. So the pool is the window of all workers. Two slots, four pieces:
  *
  *     worker    0 1 . . 2 3 . .            sends the first two, then one for each sum
  *     switch    . S0 S1 . . S2 S3          adds at line rate: no time but the wire's

@@ -208,9 +208,9 @@ static inline struct sent in_halving(size_t n_elems, int me, int n)
     return s;
 }
 
-/* In the first half all parts but its own, each once; in the second its own to all that are below it
- * in the part's tree, and so for the part whose owner is o before it: one message for each bit below
- * the lowest of o. */
+/* In the first half all parts but its own, each once; in the second its own to all that are below
+ * it in the part's tree, and so for the part whose owner is o before it: one message for each bit
+ * below the lowest of o. */
 static inline struct sent in_pat(size_t n_elems, int me, int n)
 {
     struct sent s = {n_elems - of_part(n_elems, me, n), (size_t)n - 1};

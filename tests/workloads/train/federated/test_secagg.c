@@ -1,4 +1,5 @@
-/* Secure aggregation: the published expansions, bytes by arithmetic, the time of a round, dropouts. */
+/* Secure aggregation: the published expansions, bytes by arithmetic, the time of a round,
+ * dropouts. */
 #include "tests/kit/strategy_world.h"
 
 static struct strait_outcome run(const char *settings, int n_clients, json_t *set,
@@ -11,8 +12,8 @@ static struct strait_outcome run(const char *settings, int n_clients, json_t *se
 }
 
 /* Section 7 of the paper: a client sends and receives 2 n keys and 5 n - 4 shares of 256 bits, and
- * sends m values of log2(n (2^16 - 1) + 1) bits, rounded up; "1.73x communication expansion for 2^10
- * users and 2^20-dimensional vectors" of 16 bits. The model goes down beside that. */
+ * sends m values of log2(n (2^16 - 1) + 1) bits, rounded up; "1.73x communication expansion for
+ * 2^10 users and 2^20-dimensional vectors" of 16 bits. The model goes down beside that. */
 static void expansion(void)
 {
     const uint64_t n = 1 << 10, m = 1 << 20;

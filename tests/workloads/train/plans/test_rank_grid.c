@@ -48,9 +48,9 @@ static void begin(struct world *w, double activation_bytes, double gradient_byte
 }
 
 /* Two stages of two replicas: pipelines 0 > 1 and 2 > 3, rings 0 - 2 and 1 - 3. Four microbatches
- * of 25 bytes. The second pipeline, at 0.2, takes 2 x (5 + 1) and 3 x 5 more, 27. Rings: 2 x (30 / 2
- * x 0.3 + 1) = 11. If all share one link of 0.1 too, that has 4 x 2.5 for a microbatch: 2 x (5 + 1) +
- * 3 x 10 = 42; and 4 x 15 x 0.1 for a step of the rings: 2 x (6 + 1) = 14. */
+ * of 25 bytes. The second pipeline, at 0.2, takes 2 x (5 + 1) and 3 x 5 more, 27. Rings: 2 x (30 /
+ * 2 x 0.3 + 1) = 11. If all share one link of 0.1 too, that has 4 x 2.5 for a microbatch: 2 x (5 +
+ * 1) + 3 x 10 = 42; and 4 x 15 x 0.1 for a step of the rings: 2 x (6 + 1) = 14. */
 static void costs(void)
 {
     struct world w;

@@ -22,10 +22,10 @@ static struct strait_outcome run(const char *settings, int n_ranks, json_t *set,
                              (struct strait_trial_options){0});
 }
 
-/* Even popularity, places for 5/4 of a share: each of n (n - 1) pairs sends ceil(5/4 top tokens / E)
- * places for each expert there, four times a block; nothing else but the ring of what all hold. A
- * block waits for four all-to-alls, n - 1 messages behind one another and two access links each, and
- * computes as if all places were filled. */
+/* Even popularity, places for 5/4 of a share: each of n (n - 1) pairs sends ceil(5/4 top tokens /
+ * E) places for each expert there, four times a block; nothing else but the ring of what all hold.
+ * A block waits for four all-to-alls, n - 1 messages behind one another and two access links each,
+ * and computes as if all places were filled. */
 static void padded(void)
 {
     static const struct {

@@ -80,7 +80,8 @@ static void interleaved(void)
 /* --- with a path's delay -------------------------------------------------------------------- */
 
 /* A stage's order, as published: 1F1B warms up with s - 1 - stage forward passes, then alternates
- * one forward and one backward, then drains. Positive: forward of microbatch i - 1; else backward. */
+ * one forward and one backward, then drains. Positive: forward of microbatch i - 1; else
+ * backward. */
 static int order_of(int *order, int s, int stage, int m, bool gpipe)
 {
     const int warm_up = gpipe ? m : s - 1 - stage < m ? s - 1 - stage : m;
@@ -96,8 +97,8 @@ static int order_of(int *order, int s, int stage, int m, bool gpipe)
     return n;
 }
 
-/* When stage 0 has done its last pass, if a hop takes hop_s: every pass as soon as its stage is free
- * and its input is there. */
+/* When stage 0 has done its last pass, if a hop takes hop_s: every pass as soon as its stage is
+ * free and its input is there. */
 static double ends_s(int s, int m, bool gpipe, double hop_s)
 {
     double done_s[2][MOST_STAGES][MOST_MICRO + 1], free_s[MOST_STAGES] = {0};
@@ -198,10 +199,10 @@ static void coded(void)
     strait_test_context("%s", "");
 }
 
-/* Two or three ranks share the layers: passes take a half or a third. For each microbatch t ranks sum
- * its activations in a ring, 2 x (t - 1) times them, twice a block each way; each of the s v - 1
- * boundaries carries them once each way, and behind it t - 1 times inside. Replicas sum a t-th each:
- * 2 x (R - 1) models in all. */
+/* Two or three ranks share the layers: passes take a half or a third. For each microbatch t ranks
+ * sum its activations in a ring, 2 x (t - 1) times them, twice a block each way; each of the s v -
+ * 1 boundaries carries them once each way, and behind it t - 1 times inside. Replicas sum a t-th
+ * each: 2 x (R - 1) models in all. */
 static void shared(void)
 {
     static const struct {
@@ -230,9 +231,9 @@ static void shared(void)
     strait_test_context("%s", "");
 }
 
-/* One stage of four blocks, two ranks, two microbatches, 1 ms between ranks: 2 x 2 x 4 x 2 sums, each
- * of two messages one after the other, beside passes of half the time. A message of 1200 bytes takes
- * below 0.2 us, and the sums' additions below a microsecond. */
+/* One stage of four blocks, two ranks, two microbatches, 1 ms between ranks: 2 x 2 x 4 x 2 sums,
+ * each of two messages one after the other, beside passes of half the time. A message of 1200 bytes
+ * takes below 0.2 us, and the sums' additions below a microsecond. */
 static void sums_wait(void)
 {
     struct strait_outcome o =
@@ -243,9 +244,9 @@ static void sums_wait(void)
     strait_outcome_free(&o);
 }
 
-/* Four regions in a bad order, GPipe: every hop's round trip is paid once. London - Tokyo - Frankfurt
- * - Seoul takes 210 + 223 + 235 ms; the best order from London on, Frankfurt - Tokyo - Seoul, 14 + 223 +
- * 34.
+/* Four regions in a bad order, GPipe: every hop's round trip is paid once. London, Tokyo,
+ * Frankfurt, Seoul takes 210 + 223 + 235 ms; the best order from London on, Frankfurt, Tokyo,
+ * Seoul, 14 + 223 + 34.
  * A microbatch of 600 bytes takes below 20 us a hop. */
 static void placed(void)
 {

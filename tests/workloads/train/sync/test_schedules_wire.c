@@ -318,9 +318,9 @@ static void encoded(void)
     }
 }
 
-/* Streams of thc have a size by their shape, one of a packet and another of a sum, and add only where
- * all ranks agreed on their norms, each of them in a message to all others: so a sized run sends what
- * a real one does, to the byte, and in as many messages. */
+/* Streams of thc have a size by their shape, one of a packet and another of a sum, and add only
+ * where all ranks agreed on their norms, each of them in a message to all others: so a sized run
+ * sends what a real one does, to the byte, and in as many messages. */
 static void agreed(void)
 {
     static const char *const strategies[] = {

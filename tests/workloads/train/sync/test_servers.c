@@ -213,8 +213,8 @@ static void errors_add_up(void)
     expect_sums((struct setting){NULL, 6, 2, 2, true}, codec);
 }
 
-/* Every push is encoded, that of a co-located server to itself too, and what is pulled is the sum of
- * the packets: of m nodes m errors, and m - 1 additions of each partition at each of k positions
+/* Every push is encoded, that of a co-located server to itself too, and what is pulled is the sum
+ * of the packets: of m nodes m errors, and m - 1 additions of each partition at each of k positions
  * (ps has one partition a server here, the layers of cnn at 100 KB have 1, 1, 5 and 1). */
 static void expect_encoded(struct setting s, int strategy)
 {

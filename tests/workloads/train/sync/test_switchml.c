@@ -18,10 +18,10 @@ static struct strait_outcome run(const char *settings, int n_workers, json_t *se
                              (struct strait_trial_options){0});
 }
 
-/* 105866 values in m pieces of 4000 bytes and a rest, s slots. A piece takes L on the wire and 10 ms,
- * and its sum as much: C. With s L < C a worker sends s pieces, waits for their sums, and so on: the
- * last piece's sum comes floor((m - 1) / s) C + ((m - 1) mod s) L + C after the first is sent, less
- * what the rest is smaller than a piece; else (m - 1) L + C. Then it is copied. */
+/* 105866 values in m pieces of 4000 bytes and a rest, s slots. A piece takes L on the wire and 10
+ * ms, and its sum as much: C. With s L < C a worker sends s pieces, waits for their sums, and so
+ * on: the last piece's sum comes floor((m - 1) / s) C + ((m - 1) mod s) L + C after the first is
+ * sent, less what the rest is smaller than a piece; else (m - 1) L + C. Then it is copied. */
 static void pools(void)
 {
     static const int slots[] = {1, 3, 10, 106, 200};
