@@ -204,12 +204,9 @@ int strait_command_attention(int argc, char **argv)
          "held-out examples of 128 characters (64)"},
         {"json", 0, STRAIT_OPTION_FLAG, &c->json, NULL, "one line of JSON for each way"},
         STRAIT_WIDE_OPTION};
-    const struct strait_usage usage = {"attention",
-                                       "",
+    const struct strait_usage usage = {"attention", "",
                                        "Measure what approximate attention costs in accuracy.",
-                                       options,
-                                       sizeof(options) / sizeof(*options),
-                                       notes};
+                                       STRAIT_OPTIONS(options), notes};
     if (!strait_command_begin(&status, &usage, argc, argv, NULL, 0, NULL))
         goto out;
     status = open_task(c, &err);

@@ -293,12 +293,9 @@ int strait_command_check(int argc, char **argv)
         {"json", 0, STRAIT_OPTION_FLAG, &c.json, NULL, "one JSON object on standard output"},
         STRAIT_WIDE_OPTION};
     const struct strait_usage usage = {
-        "check",
-        "EXPERIMENT",
+        "check", "EXPERIMENT",
         "Validate an experiment, list its points, say which backends can run it here.",
-        options,
-        sizeof(options) / sizeof(*options),
-        notes};
+        STRAIT_OPTIONS(options), notes};
     struct strait_error err = {0};
     const char *experiment = NULL;
     int status;

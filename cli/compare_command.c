@@ -265,11 +265,8 @@ int strait_command_compare(int argc, char **argv)
         "compare",
         "DIR [DIR] [--coverage] | EXPERIMENT --measured FILE.csv | --published [CASE ...] | "
         "--claims [DIR ...]",
-        "Compare predicted with measured times, point by point and phase "
-        "by phase.",
-        options,
-        sizeof(options) / sizeof(*options),
-        notes};
+        "Compare predicted with measured times, point by point and phase by phase.",
+        STRAIT_OPTIONS(options), notes};
     struct strait_error err = {0};
     struct strait_compare_options o = {0};
     size_t n_positional;

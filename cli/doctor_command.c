@@ -146,11 +146,8 @@ int strait_command_doctor(int argc, char **argv)
         {"json", 0, STRAIT_OPTION_FLAG, &json, NULL, "JSON Lines on standard output"},
         STRAIT_WIDE_OPTION};
     const struct strait_usage usage = {
-        "doctor",
-        "",
-        "Try what simulation, emulation and pictures need, and name what is missing.",
-        options,
-        2,
+        "doctor", "", "Try what simulation, emulation and pictures need, and name what is missing.",
+        STRAIT_OPTIONS(options),
         "Exit status 0 when sim and one way of emulating work, else 3. Guests are booted.\n"};
     const char *none[1];
     int status;

@@ -98,12 +98,8 @@ int strait_command_export(int argc, char **argv)
         {"where", 0, STRAIT_OPTION_TEXTS, &where, "/POINTER=VALUE", "rows with this value only"},
         {"out", 'o', STRAIT_OPTION_TEXT, &out, "FILE", "a file (standard output)"}};
     const struct strait_usage usage = {
-        "export",
-        "DIR",
-        "Write the rows of a results folder as a table, all settings as columns.",
-        options,
-        sizeof(options) / sizeof(*options),
-        notes};
+        "export", "DIR", "Write the rows of a results folder as a table, all settings as columns.",
+        STRAIT_OPTIONS(options), notes};
     struct strait_error err = {0};
     int status;
     if (strait_command_begin(&status, &usage, argc, argv, &folder, 1, NULL)) {

@@ -174,11 +174,8 @@ int strait_command_list(int argc, char **argv)
                         strcmp(lists[i].name, "strategies") == 0 ? " [NAME]" : "");
     strait_text_add(arguments, sizeof(arguments), "]");
     const struct strait_usage usage = {
-        "list",
-        arguments,
-        "List what ships; models with the source of their compute time.",
-        options,
-        2,
+        "list", arguments, "List what ships; models with the source of their compute time.",
+        STRAIT_OPTIONS(options),
         "  strait list models\n  strait list strategies dear\n  strait list --json codecs\n"};
     struct strait_error err = {0};
     const char *what[2] = {NULL};

@@ -50,13 +50,9 @@ int strait_command_merge(int argc, char **argv)
     size_t n = 0;
     const struct strait_option options[] = {
         {"out", 'o', STRAIT_OPTION_TEXT, &out, "DIR", "new folder for all rows"}};
-    const struct strait_usage usage = {"merge",
-                                       "DIR...",
-                                       "Join the results of runs that shared an experiment's "
-                                       "points.",
-                                       options,
-                                       1,
-                                       notes};
+    const struct strait_usage usage = {
+        "merge", "DIR...", "Join the results of runs that shared an experiment's points.",
+        STRAIT_OPTIONS(options), notes};
     struct strait_error err = {0};
     int status;
     if (!strait_command_begin(&status, &usage, argc, argv, folders, MAX_FOLDERS, &n))

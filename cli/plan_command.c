@@ -84,12 +84,8 @@ int strait_command_plan(int argc, char **argv)
         {"wide", 0, STRAIT_OPTION_FLAG, &strait_table_wide, NULL,
          "the answer in full, with the front"}};
     const struct strait_usage usage = {
-        "plan",
-        "FILE",
-        "Find the codec, bound, strategy and machines that keep a target.",
-        options,
-        sizeof(options) / sizeof(*options),
-        notes};
+        "plan", "FILE", "Find the codec, bound, strategy and machines that keep a target.",
+        STRAIT_OPTIONS(options), notes};
     struct strait_error err = {0};
     int status;
     if (!strait_command_begin(&status, &usage, argc, argv, &file, 1, NULL))

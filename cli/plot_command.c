@@ -383,12 +383,8 @@ int strait_command_plot(int argc, char **argv)
         {"style", 0, STRAIT_OPTION_TEXT, &a.style, "STYLE", "screen (default), paper or slides"},
         {"columns", 0, STRAIT_OPTION_COUNT, &a.n_columns, "N", "of a paper: 1 or 2 (2)"}};
     const struct strait_usage usage = {
-        "plot",
-        "DIR",
-        "Draw the results in a folder, by gnuplot, as PNG, SVG and PDF.",
-        options,
-        sizeof(options) / sizeof(*options),
-        notes};
+        "plot", "DIR", "Draw the results in a folder, by gnuplot, as PNG, SVG and PDF.",
+        STRAIT_OPTIONS(options), notes};
     struct strait_error err = {0};
     int status;
     if (strait_command_begin(&status, &usage, argc, argv, &a.folder, 1, NULL))

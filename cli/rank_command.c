@@ -163,12 +163,9 @@ int strait_command_rank(int argc, char **argv)
         STRAIT_WIDE_OPTION,
         {"fresh", 0, STRAIT_OPTION_FLAG, &r.fresh, NULL, "measure every point again"}};
     const struct strait_usage usage = {
-        "rank",
-        "EXPERIMENT",
+        "rank", "EXPERIMENT",
         "Run as one rank of an experiment on real machines, under mpirun or srun.",
-        options,
-        sizeof(options) / sizeof(*options),
-        notes};
+        STRAIT_OPTIONS(options), notes};
     struct strait_error err = {0};
     const char *experiment = NULL;
     size_t n;
@@ -270,13 +267,9 @@ int strait_command_sweep(int argc, char **argv)
         {"every-round", 0, STRAIT_OPTION_FLAG, &r.every_round, NULL, "do not extrapolate rounds"},
         {"json", 0, STRAIT_OPTION_FLAG, &r.json, NULL, "rows as JSON Lines on standard output"},
         {"fresh", 0, STRAIT_OPTION_FLAG, &r.fresh, NULL, "compute every point again"}};
-    const struct strait_usage usage = {"sweep",
-                                       "EXPERIMENT",
-                                       "Be one of the processes that simulate an experiment's "
-                                       "points.",
-                                       options,
-                                       sizeof(options) / sizeof(*options),
-                                       sweep_notes};
+    const struct strait_usage usage = {
+        "sweep", "EXPERIMENT", "Be one of the processes that simulate an experiment's points.",
+        STRAIT_OPTIONS(options), sweep_notes};
     struct strait_error err = {0}, none = {0};
     const char *experiment = NULL;
     size_t n;

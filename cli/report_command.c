@@ -188,12 +188,9 @@ int strait_command_report(int argc, char **argv)
     const struct strait_option options[] = {
         {"out", 'o', STRAIT_OPTION_TEXT, &out, "FILE", "the page (report.html)"},
         {"title", 0, STRAIT_OPTION_TEXT, &title, "TEXT", "of the page (strait report)"}};
-    const struct strait_usage usage = {"report",
-                                       "DIR...",
+    const struct strait_usage usage = {"report", "DIR...",
                                        "Write results as one HTML page that needs nothing else.",
-                                       options,
-                                       sizeof(options) / sizeof(*options),
-                                       notes};
+                                       STRAIT_OPTIONS(options), notes};
     struct strait_error err = {0};
     int status;
     if (!strait_command_begin(&status, &usage, argc, argv, folders, MAX_FOLDERS, &n))

@@ -286,12 +286,8 @@ int strait_command_rerun(int argc, char **argv)
         {"jobs", 'j', STRAIT_OPTION_COUNT, &r.n_jobs, "N", "points at a time (processors)"},
         {"json", 0, STRAIT_OPTION_FLAG, &r.json, NULL, "all differences as JSON"}};
     const struct strait_usage usage = {
-        "rerun",
-        "DIR",
-        "Run the experiment of a results folder again and compare the rows.",
-        options,
-        sizeof(options) / sizeof(*options),
-        notes};
+        "rerun", "DIR", "Run the experiment of a results folder again and compare the rows.",
+        STRAIT_OPTIONS(options), notes};
     struct strait_error err = {0};
     int status;
     if (!strait_command_begin(&status, &usage, argc, argv, &r.folder, 1, NULL))

@@ -364,12 +364,9 @@ int strait_command_run(int argc, char **argv)
         STRAIT_TOLERANCE_OPTIONS(tolerance, "both: "),
         {"no-break-even", 0, STRAIT_OPTION_FLAG, &r.no_breakeven, NULL,
          "skip the break-even search"}};
-    const struct strait_usage usage = {"run",
-                                       "EXPERIMENT",
+    const struct strait_usage usage = {"run", "EXPERIMENT",
                                        "Run every point of an experiment and show the times.",
-                                       options,
-                                       sizeof(options) / sizeof(*options),
-                                       notes};
+                                       STRAIT_OPTIONS(options), notes};
     struct strait_error err = {0};
     const char *experiment = NULL;
     int status;

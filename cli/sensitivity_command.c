@@ -264,12 +264,8 @@ int strait_command_sensitivity(int argc, char **argv)
         {"json", 0, STRAIT_OPTION_FLAG, &s.json, NULL, "one JSON object on standard output"},
         STRAIT_WIDE_OPTION};
     const struct strait_usage usage = {
-        command,
-        "[EXPERIMENT]",
-        "Find the largest error that each tensor of a model tolerates.",
-        options,
-        sizeof(options) / sizeof(*options),
-        notes};
+        command, "[EXPERIMENT]", "Find the largest error that each tensor of a model tolerates.",
+        STRAIT_OPTIONS(options), notes};
     if (strait_command_begin(&status, &usage, argc, argv, &experiment, 1, NULL))
         status = run(&s, experiment, &err) == 0 ? 0 : strait_command_fail(&err);
     if (*s.copy.path)

@@ -90,11 +90,8 @@ int strait_command_serve(int argc, char **argv)
         {"port", 'p', STRAIT_OPTION_COUNT, &port, "N", "port of 127.0.0.1 (8765)"},
         {"open", 0, STRAIT_OPTION_FLAG, &open, NULL, "open the page in the browser"}};
     const struct strait_usage usage = {
-        "serve",
-        "",
-        "Show predictions on a page with sliders, for a browser on this machine.",
-        options,
-        2,
+        "serve", "", "Show predictions on a page with sliders, for a browser on this machine.",
+        STRAIT_OPTIONS(options),
         "Prints the page's address and answers until Ctrl-C. The page loads nothing\n"
         "from elsewhere, only this machine can connect, and nothing is stored.\n\n"
         "  strait serve --open\n"

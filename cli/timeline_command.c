@@ -203,12 +203,8 @@ int strait_command_timeline(int argc, char **argv)
         {"format", 0, STRAIT_OPTION_TEXT, &a.format, "FORMAT",
          "text, chrome or paje (by the file's name)"},
         {"out", 'o', STRAIT_OPTION_TEXT, &a.out, "FILE", "a file (standard output)"}};
-    const struct strait_usage usage = {"timeline",
-                                       "DIR",
-                                       "Show what every rank of a run did when.",
-                                       options,
-                                       sizeof(options) / sizeof(*options),
-                                       notes};
+    const struct strait_usage usage = {"timeline", "DIR", "Show what every rank of a run did when.",
+                                       STRAIT_OPTIONS(options), notes};
     struct strait_error err = {0};
     int status;
     if (strait_command_begin(&status, &usage, argc, argv, &a.folder, 1, NULL)) {

@@ -360,12 +360,9 @@ int strait_command_tune(int argc, char **argv)
          "codec costs: a name or file (the shipped one)"},
         {"json", 0, STRAIT_OPTION_FLAG, &t->json, NULL, "trials and the best as JSON Lines"},
         STRAIT_WIDE_OPTION};
-    const struct strait_usage usage = {"tune",
-                                       "EXPERIMENT",
+    const struct strait_usage usage = {"tune", "EXPERIMENT",
                                        "Find the best value of one parameter of a strategy.",
-                                       options,
-                                       sizeof(options) / sizeof(*options),
-                                       notes};
+                                       STRAIT_OPTIONS(options), notes};
     if (!strait_command_begin(&status, &usage, argc, argv, &experiment, 1, NULL)) {
         goto out;
     } else if (check_options(t, &err) != 0 || load(t, experiment, &err) != 0 ||

@@ -99,12 +99,8 @@ int strait_command_why(int argc, char **argv)
         {"json", 0, STRAIT_OPTION_FLAG, &json, NULL, "one JSON object on standard output"},
         STRAIT_WIDE_OPTION};
     const struct strait_usage usage = {
-        "why",
-        "DIR",
-        "Explain a row: where its time goes, and what would make it faster.",
-        options,
-        sizeof(options) / sizeof(*options),
-        notes};
+        "why", "DIR", "Explain a row: where its time goes, and what would make it faster.",
+        STRAIT_OPTIONS(options), notes};
     struct strait_error err = {0};
     struct strait_store *store = NULL;
     int status;

@@ -377,12 +377,9 @@ int strait_calibrate_codecs(int argc, char **argv)
         {"repeats", 0, STRAIT_OPTION_COUNT, &c.n_repeats, "N", "timings a tensor (default 5)"},
         {"json", 0, STRAIT_OPTION_FLAG, &c.json, NULL, "the profile on standard output"},
         STRAIT_WIDE_OPTION};
-    const struct strait_usage usage = {c.command,
-                                       "[TENSORS...]",
+    const struct strait_usage usage = {c.command, "[TENSORS...]",
                                        "Measure what the codecs cost and save on this machine.",
-                                       options,
-                                       sizeof(options) / sizeof(*options),
-                                       codecs_notes};
+                                       STRAIT_OPTIONS(options), codecs_notes};
     return run(&usage, &c, calibrate_codecs, argc, argv);
 }
 
@@ -398,11 +395,8 @@ int strait_calibrate_host(int argc, char **argv)
         {"repeats", 0, STRAIT_OPTION_COUNT, &c.n_repeats, "N", "timings a tensor (default 5)"},
         {"json", 0, STRAIT_OPTION_FLAG, &c.json, NULL, "the machine on standard output"},
         STRAIT_WIDE_OPTION};
-    const struct strait_usage usage = {c.command,
-                                       "[TENSORS...]",
+    const struct strait_usage usage = {c.command, "[TENSORS...]",
                                        "Measure this machine: its codecs and its memory.",
-                                       options,
-                                       sizeof(options) / sizeof(*options),
-                                       host_notes};
+                                       STRAIT_OPTIONS(options), host_notes};
     return run(&usage, &c, calibrate_host, argc, argv);
 }

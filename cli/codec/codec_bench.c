@@ -332,13 +332,10 @@ int strait_codec_bench_command(int argc, char **argv)
         {"repeats", 0, STRAIT_OPTION_COUNT, &b.n_repeats, "N", "timings a tensor (default 5)"},
         {"json", 0, STRAIT_OPTION_FLAG, &json, NULL, "JSON Lines on standard output"},
         STRAIT_WIDE_OPTION};
-    const struct strait_usage usage = {"codec bench",
-                                       "[TENSORS...]",
-                                       "Measure codecs: ratio, MB/s in and out, and error, by "
-                                       "kind of tensor.",
-                                       options,
-                                       sizeof(options) / sizeof(*options),
-                                       notes};
+    const struct strait_usage usage = {
+        "codec bench", "[TENSORS...]",
+        "Measure codecs: ratio, MB/s in and out, and error, by kind of tensor.",
+        STRAIT_OPTIONS(options), notes};
     struct strait_error err = {0};
     size_t n_paths = 0;
     if (!paths)

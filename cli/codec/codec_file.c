@@ -222,12 +222,8 @@ int strait_codec_encode_command(int argc, char **argv)
          "rows of a matrix (a NumPy file's first dim.)"},
         {"force", 0, STRAIT_OPTION_FLAG, &e.force, NULL, "replace what OUT names"},
         {"json", 0, STRAIT_OPTION_FLAG, &e.json, NULL, "figures on standard output"}};
-    const struct strait_usage usage = {"codec encode",
-                                       "FILE",
-                                       "Encode a tensor into a file.",
-                                       options,
-                                       sizeof(options) / sizeof(*options),
-                                       encode_notes};
+    const struct strait_usage usage = {"codec encode", "FILE", "Encode a tensor into a file.",
+                                       STRAIT_OPTIONS(options), encode_notes};
     struct strait_error err = {0};
     int status;
     if (!strait_command_begin(&status, &usage, argc, argv, &e.path, 1, NULL))
@@ -364,12 +360,9 @@ int strait_codec_decode_command(int argc, char **argv)
         {"out", 'o', STRAIT_OPTION_TEXT, &d.out, "OUT", "name of the result"},
         {"force", 0, STRAIT_OPTION_FLAG, &d.force, NULL, "replace what OUT names"},
         {"json", 0, STRAIT_OPTION_FLAG, &d.json, NULL, "figures on standard output"}};
-    const struct strait_usage usage = {"codec decode",
-                                       "FILE",
+    const struct strait_usage usage = {"codec decode", "FILE",
                                        "Decode what strait codec encode wrote.",
-                                       options,
-                                       sizeof(options) / sizeof(*options),
-                                       decode_notes};
+                                       STRAIT_OPTIONS(options), decode_notes};
     struct strait_error err = {0};
     int status;
     if (!strait_command_begin(&status, &usage, argc, argv, &d.path, 1, NULL))

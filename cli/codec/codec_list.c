@@ -272,11 +272,8 @@ int strait_codec_list_command(int argc, char **argv)
         {"json", 0, STRAIT_OPTION_FLAG, &json, NULL, "JSON Lines on standard output"},
         STRAIT_WIDE_OPTION};
     const struct strait_usage usage = {
-        "codec list",
-        "[NAME]",
-        "List the codecs, or say everything of one.",
-        options,
-        2,
+        "codec list", "[NAME]", "List the codecs, or say everything of one.",
+        STRAIT_OPTIONS(options),
         "  strait codec list\n  strait codec list sz\n  strait codec list --json\n"};
     struct strait_error err = {0};
     int status;

@@ -59,12 +59,8 @@ int strait_command_help(int argc, char **argv)
          "a completion script: bash, zsh or fish"},
         {"complete", 0, STRAIT_OPTION_TEXT, &line, "LINE",
          "what may follow a line, for those scripts"}};
-    const struct strait_usage usage = {"help",
-                                       "[COMMAND]",
-                                       "Show the options of a command.",
-                                       options,
-                                       sizeof(options) / sizeof(*options),
-                                       notes};
+    const struct strait_usage usage = {"help", "[COMMAND]", "Show the options of a command.",
+                                       STRAIT_OPTIONS(options), notes};
     struct strait_error err = {0};
     int status = strait_options_parse(&usage, argc, argv, words, MAX_WORDS, &n_words, &help, &err);
     if (status == 0 && help)

@@ -38,6 +38,9 @@ struct strait_usage {
     const char *notes; /* examples and units, printed unchanged */
 };
 
+/* The members `options` and `n_options`. */
+#define STRAIT_OPTIONS(table) (table), sizeof(table) / sizeof(*(table))
+
 /** Parse argv[1..argc). `positional` gets up to max_positional pointers into argv, *n_positional
  *  says how many. --help sets *help and stops. --help=json prints the table on stdout: {"command",
  *  "arguments", "summary", "options": [{"name", "letter", "argument", "doc"}], "notes"}.

@@ -385,12 +385,9 @@ int strait_calibrate_net(int argc, char **argv)
          "of a frame beyond 1514 bytes (24 B)"},
         {"json", 0, STRAIT_OPTION_FLAG, &o.json, NULL, "the network on standard output"},
         STRAIT_WIDE_OPTION};
-    const struct strait_usage usage = {"calibrate net",
-                                       "HOST:PORT | --listen PORT | --on mpi",
+    const struct strait_usage usage = {"calibrate net", "HOST:PORT | --listen PORT | --on mpi",
                                        "Measure a path between two hosts, as a network file.",
-                                       options,
-                                       sizeof(options) / sizeof(*options),
-                                       notes};
+                                       STRAIT_OPTIONS(options), notes};
     struct strait_error err = {0};
     int status;
     if (!strait_command_begin(&status, &usage, argc, argv, &address, 1, NULL))

@@ -90,12 +90,9 @@ int strait_net_up(int argc, char **argv)
         {"set", 0, STRAIT_OPTION_TEXTS, &settings, "/POINTER=VALUE",
          "set a value of the experiment"},
         {"json", 0, STRAIT_OPTION_FLAG, &json, NULL, "its description on standard output"}};
-    const struct strait_usage usage = {"net up",
-                                       "FILE",
+    const struct strait_usage usage = {"net up", "FILE",
                                        "Bring up the network of an experiment and leave it up.",
-                                       options,
-                                       sizeof(options) / sizeof(*options),
-                                       up_notes};
+                                       STRAIT_OPTIONS(options), up_notes};
     struct strait_error err = {0};
     int status = strait_net_parse(&usage, argc, argv, &file, 1, NULL, &err);
     if (status == 0 && !file)
@@ -119,8 +116,8 @@ int strait_net_down(int argc, char **argv)
     const struct strait_option options[] = {
         {"name", 0, STRAIT_OPTION_TEXT, &name, "NAME", "of the network (default)"}};
     const struct strait_usage usage = {
-        "net down", "", "Take a network down and end every program in it.",
-        options,    1,  "Programs in it are killed (SIGKILL). Returns when nothing is left.\n"};
+        "net down", "", "Take a network down and end every program in it.", STRAIT_OPTIONS(options),
+        "Programs in it are killed (SIGKILL). Returns when nothing is left.\n"};
     struct strait_error err = {0};
     struct strait_emu_registry place;
     const char *none[1];

@@ -195,8 +195,7 @@ int strait_net_exec(int argc, char **argv)
         "net exec",
         "-- COMMAND [ARGUMENTS]",
         "Run a program in a rank of a network that is up.",
-        options,
-        sizeof(options) / sizeof(*options),
+        STRAIT_OPTIONS(options),
         exec_notes,
     };
     struct strait_error err = {0};

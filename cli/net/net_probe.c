@@ -41,7 +41,8 @@ int strait_net_probe(int argc, char **argv)
         STRAIT_WIDE_OPTION};
     const struct strait_usage usage = {
         "net probe", "", "Try what this machine can do, and say what will be used.",
-        options,     2,  "Every answer comes from doing it. Exit status 3 when no way works.\n"};
+        STRAIT_OPTIONS(options),
+        "Every answer comes from doing it. Exit status 3 when no way works.\n"};
     struct strait_error err = {0};
     const char *none[1];
     int status = strait_net_parse(&usage, argc, argv, none, 0, NULL, &err);

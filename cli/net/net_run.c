@@ -147,13 +147,9 @@ int strait_net_run(int argc, char **argv)
         {"limit", 0, STRAIT_OPTION_NUMBER, &o.guest.limit_s, "SECONDS",
          "wall-clock limit of a guest (3600)"}};
     const struct strait_usage usage = {
-        "net run",
-        "FILE -- COMMAND [ARGUMENTS]",
-        "Bring up a network, run a copy of a program in every client, "
-        "take it down.",
-        options,
-        sizeof(options) / sizeof(*options),
-        notes};
+        "net run", "FILE -- COMMAND [ARGUMENTS]",
+        "Bring up a network, run a copy of a program in every client, take it down.",
+        STRAIT_OPTIONS(options), notes};
     struct strait_error err = {0};
     int status = strait_net_parse(&usage, argc, argv, &o.file, 1, &command, &err);
     const bool is_help = status == 1;

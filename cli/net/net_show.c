@@ -162,7 +162,7 @@ int strait_net_list(int argc, char **argv)
         {"json", 0, STRAIT_OPTION_FLAG, &json, NULL, "JSON Lines on standard output"},
         STRAIT_WIDE_OPTION};
     const struct strait_usage usage = {"net list", "", "The networks of this user that are up.",
-                                       options,    2,  NULL};
+                                       STRAIT_OPTIONS(options), NULL};
     struct strait_error err = {0};
     const char *none[1];
     int status = strait_net_parse(&usage, argc, argv, none, 0, NULL, &err);
@@ -205,11 +205,8 @@ int strait_net_status(int argc, char **argv)
         {"json", 0, STRAIT_OPTION_FLAG, &json, NULL, "one JSON object on standard output"},
         STRAIT_WIDE_OPTION};
     const struct strait_usage usage = {
-        "net status",
-        "",
-        "Ranks, addresses, links and counters of a network.",
-        options,
-        3,
+        "net status", "", "Ranks, addresses, links and counters of a network.",
+        STRAIT_OPTIONS(options),
         "Counters are the devices': IP packets; a train of TCP segments counts as one.\n"};
     struct strait_error err = {0};
     struct strait_emu_registry place;

@@ -52,12 +52,9 @@ int strait_trace_export_command(int argc, char **argv)
         {"speed", 0, STRAIT_OPTION_NUMBER, &e.flop_per_s, "N", "operations a second (default 1e9)"},
         {"out", 'o', STRAIT_OPTION_TEXT, &e.out, "FILE", "default: standard output"},
         {"force", 0, STRAIT_OPTION_FLAG, &e.force, NULL, "replace a file"}};
-    const struct strait_usage usage = {"trace export",
-                                       "FILE",
+    const struct strait_usage usage = {"trace export", "FILE",
                                        "Write what each rank does in another format.",
-                                       options,
-                                       sizeof(options) / sizeof(*options),
-                                       notes};
+                                       STRAIT_OPTIONS(options), notes};
     struct strait_error err = {0};
     int status;
     if (!strait_command_begin(&status, &usage, argc, argv, &e.path, 1, NULL))

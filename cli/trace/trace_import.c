@@ -161,12 +161,9 @@ int strait_trace_import_command(int argc, char **argv)
         {"step", 0, STRAIT_OPTION_TEXT, &c.step, "TIME", "forward and backward take so long"},
         {"format", 0, STRAIT_OPTION_TEXT, &c.format, "NAME", "the format, if it is known"},
         {"force", 0, STRAIT_OPTION_FLAG, &c.force, NULL, "replace a file"}};
-    const struct strait_usage usage = {"trace import",
-                                       "FILE",
+    const struct strait_usage usage = {"trace import", "FILE",
                                        "Write a layer table or an experiment from a trace.",
-                                       options,
-                                       sizeof(options) / sizeof(*options),
-                                       notes};
+                                       STRAIT_OPTIONS(options), notes};
     struct strait_import in = {0};
     struct strait_error err = {0};
     int status;

@@ -134,12 +134,9 @@ int strait_trace_show_command(int argc, char **argv)
     const struct strait_option options[] = {
         {"format", 0, STRAIT_OPTION_TEXT, &format, "NAME", "the format, if it is known"},
         {"json", 0, STRAIT_OPTION_FLAG, &json, NULL, "one object for programs"}};
-    const struct strait_usage usage = {"trace show",
-                                       "FILE",
+    const struct strait_usage usage = {"trace show", "FILE",
                                        "Say what a trace of another tool has.",
-                                       options,
-                                       sizeof(options) / sizeof(*options),
-                                       notes};
+                                       STRAIT_OPTIONS(options), notes};
     struct strait_import in;
     struct strait_error err = {0};
     int status;

@@ -12,6 +12,12 @@ struct strait_experiment;
 
 enum { STRAIT_MAX_PARAMS = 24 };
 
+#define STRAIT_ROUNDS_PARAM                                                                        \
+    {                                                                                              \
+        "rounds", "training steps of the run", STRAIT_PARAM_INTEGER, .min = 1, .max = 1e6,         \
+                                                                     .fallback = 5                 \
+    }
+
 /* What becomes of a run that clients leave, for a while or for good: it would wait for them for
  * ever; it goes on where it has a deadline; or as long as one client stays. */
 enum strait_leaving {

@@ -104,8 +104,7 @@ static int period(const struct strait_experiment *e)
 }
 
 static const struct strait_param params[] = {
-    {"rounds", "training steps of the run", STRAIT_PARAM_INTEGER, .min = 1, .max = 1e6,
-     .fallback = 5},
+    STRAIT_ROUNDS_PARAM,
     {"rank", "columns of the factors", STRAIT_PARAM_INTEGER, .min = 1,
      .max = STRAIT_LOWRANK_MAX_RANK, .fallback = 4},
     {"bucket", "gradients whose factors are summed by one call", STRAIT_PARAM_BYTES, .min = 1,

@@ -39,8 +39,7 @@ static bool uses_stream(const struct strait_experiment *e, int src, int dst, int
 }
 
 static const struct strait_param params[] = {
-    {"rounds", "training steps of the run", STRAIT_PARAM_INTEGER, .min = 1, .max = 1e6,
-     .fallback = 5},
+    STRAIT_ROUNDS_PARAM,
     {"rank", "columns of the factors", STRAIT_PARAM_INTEGER, .min = 1,
      .max = STRAIT_LOWRANK_MAX_RANK, .fallback = 4},
 };

@@ -375,8 +375,7 @@ static int period(const struct strait_experiment *e)
 }
 
 static const struct strait_param params[] = {
-    {"rounds", "training steps of the run", STRAIT_PARAM_INTEGER, .min = 1, .max = 1e6,
-     .fallback = 5},
+    STRAIT_ROUNDS_PARAM,
     {"jobs", "jobs of as many workers each, and a server", STRAIT_PARAM_INTEGER, .min = 1,
      .max = 1e3, .fallback = 1},
     {"racks", "switches, before which a job's workers stand in equal parts", STRAIT_PARAM_INTEGER,

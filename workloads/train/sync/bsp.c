@@ -82,8 +82,7 @@ static int check(const struct strait_experiment *e, struct strait_error *err)
 }
 
 static const struct strait_param params[] = {
-    {"rounds", "training steps of the run", STRAIT_PARAM_INTEGER, .min = 1, .max = 1e6,
-     .fallback = 5},
+    STRAIT_ROUNDS_PARAM,
     {"collective", "how the gradient is summed", STRAIT_PARAM_CHOICE, .min = 0, .max = BY_SITES,
      .fallback = STRAIT_AR_RING, .choices = collectives},
     {"site_size", "ranks a site of hierarchical; 0: as the network says, a star is one",

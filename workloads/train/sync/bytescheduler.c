@@ -201,8 +201,7 @@ static int check(const struct strait_experiment *e, struct strait_error *err)
 }
 
 static const struct strait_param params[] = {
-    {"rounds", "training steps of the run", STRAIT_PARAM_INTEGER, .min = 1, .max = 1e6,
-     .fallback = 5},
+    STRAIT_ROUNDS_PARAM,
     {"partition", "largest bytes of a partition; a layer is cut into equal ones",
      STRAIT_PARAM_BYTES, .min = 4, .max = 1e12, .fallback = 4e6},
     STRAIT_EXCHANGE_PARAM,

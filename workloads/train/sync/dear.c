@@ -164,8 +164,7 @@ static int period(const struct strait_experiment *e)
 }
 
 static const struct strait_param params[] = {
-    {"rounds", "training steps of the run", STRAIT_PARAM_INTEGER, .min = 1, .max = 1e6,
-     .fallback = 5},
+    STRAIT_ROUNDS_PARAM,
     {"fusion", "bytes that a group stays below; with a tuner its first trial", STRAIT_PARAM_BYTES,
      .min = 1, .max = 1e12, .fallback = 25 * 1048576.0},
     {"tuner", "of the fusion threshold: fixed, or bayes while training goes on",

@@ -42,8 +42,7 @@ static void demo(struct strait_rank *r)
 }
 
 static const struct strait_param params[] = {
-    {"rounds", "training steps of the run", STRAIT_PARAM_INTEGER, .min = 1, .max = 1e6,
-     .fallback = 5},
+    STRAIT_ROUNDS_PARAM,
 };
 const struct strait_strategy strait_strategy_demo = {
     .name = "demo",

@@ -85,8 +85,7 @@ static int period(const struct strait_experiment *e)
 }
 
 static const struct strait_param params[] = {
-    {"rounds", "training steps of the run", STRAIT_PARAM_INTEGER, .min = 1, .max = 1e6,
-     .fallback = 5},
+    STRAIT_ROUNDS_PARAM,
     {"clip", "norm to which gradients are clipped, on one of n ranks by its sqrt(n)-th; 0: none",
      STRAIT_PARAM_NUMBER, .min = 0, .max = 1e12},
     {"epoch_steps", "steps of an epoch: of the first one a quarter is sent, ...; 0: no warm-up",

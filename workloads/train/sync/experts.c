@@ -187,8 +187,7 @@ static int quality(json_t **out, const struct strait_experiment *e, struct strai
 
 /* Two thirds of a transformer block's products are its feed-forward layer's: 8 of 12 width^2. */
 static const struct strait_param params[] = {
-    {"rounds", "training steps of the run", STRAIT_PARAM_INTEGER, .min = 1, .max = 1e6,
-     .fallback = 5},
+    STRAIT_ROUNDS_PARAM,
     {"blocks", "mixture-of-experts blocks of the model", STRAIT_PARAM_INTEGER, .min = 1, .max = 1e4,
      .fallback = 12},
     {"experts", "experts of each rank in each block", STRAIT_PARAM_INTEGER, .min = 1, .max = 1e4,

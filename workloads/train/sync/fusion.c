@@ -141,8 +141,7 @@ static bool uses_stream(const struct strait_experiment *e, int src, int dst, int
 }
 
 static const struct strait_param params[] = {
-    {"rounds", "training steps of the run", STRAIT_PARAM_INTEGER, .min = 1, .max = 1e6,
-     .fallback = 5},
+    STRAIT_ROUNDS_PARAM,
     {"style", "ddp: buckets laid out beforehand; horovod: what is there at each cycle",
      STRAIT_PARAM_CHOICE, .min = 0, .max = 1, .fallback = DDP, .choices = styles},
     {"bucket", "bytes of a bucket (published: 25 MiB with ddp, 64 MiB with horovod)",

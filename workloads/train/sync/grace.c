@@ -255,8 +255,7 @@ static const char *const exchanges[] = {"auto",      "allreduce",  "allgather",
                                         "broadcast", "all_to_all", NULL};
 static const char *const overlaps[] = {"yes", "no", NULL};
 static const struct strait_param params[] = {
-    {"rounds", "training steps of the run", STRAIT_PARAM_INTEGER, .min = 1, .max = 1e6,
-     .fallback = 5},
+    STRAIT_ROUNDS_PARAM,
     {"exchange",
      "the collective of each tensor; auto: allreduce where encoded tensors add up, else allgather",
      STRAIT_PARAM_CHOICE, .min = 0, .max = 4, .fallback = AUTO, .choices = exchanges},

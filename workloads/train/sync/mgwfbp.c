@@ -26,8 +26,7 @@ static void mgwfbp(struct strait_rank *r)
 }
 
 static const struct strait_param params[] = {
-    {"rounds", "training steps of the run", STRAIT_PARAM_INTEGER, .min = 1, .max = 1e6,
-     .fallback = 5},
+    STRAIT_ROUNDS_PARAM,
     {"merge", "rule: as published, greedy; best: of all plans, by dynamic programming",
      STRAIT_PARAM_CHOICE, .min = 0, .max = 1, .fallback = BY_RULE, .choices = merges},
     {"plan_alpha",

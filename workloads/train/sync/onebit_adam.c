@@ -157,11 +157,18 @@ static void zero_one(struct strait_rank *r)
 }
 
 #define STEPS_PARAMS                                                                               \
-    {"rounds", "training steps of the run", STRAIT_PARAM_INTEGER, .min = 1, .max = 1e6,            \
-     .fallback = 5},                                                                               \
-        {"warm_up", "steps after which Adam's second moment is frozen", STRAIT_PARAM_INTEGER,      \
-         .min = 1, .max = 1e6, .fallback = 1},                                                     \
-        {"lr", "step of Adam, on real payload alone", STRAIT_PARAM_NUMBER, .min = 0, .max = 1e3,   \
+    STRAIT_ROUNDS_PARAM,                                                                           \
+        {"warm_up",                                                                                \
+         "steps after which Adam's second moment is frozen",                                       \
+         STRAIT_PARAM_INTEGER,                                                                     \
+         .min = 1,                                                                                 \
+         .max = 1e6,                                                                               \
+         .fallback = 1},                                                                           \
+        {"lr",                                                                                     \
+         "step of Adam, on real payload alone",                                                    \
+         STRAIT_PARAM_NUMBER,                                                                      \
+         .min = 0,                                                                                 \
+         .max = 1e3,                                                                               \
          .fallback = 1e-3},                                                                        \
     {                                                                                              \
         "epsilon", "added to the root of the second moment, likewise", STRAIT_PARAM_NUMBER,        \

@@ -327,8 +327,7 @@ static int check(const struct strait_experiment *e, struct strait_error *err)
 /* The activation unless asked for: a sample of GPT-2 small, 1024 tokens of 768 values of 4
  * bytes. */
 static const struct strait_param params[] = {
-    {"rounds", "training steps of the run", STRAIT_PARAM_INTEGER, .min = 1, .max = 1e6,
-     .fallback = 5},
+    STRAIT_ROUNDS_PARAM,
     {"stages",
      "parts of the model, each on n / stages replicas; 0: as many as ranks and layers allow",
      STRAIT_PARAM_INTEGER, .min = 0, .max = 1e6},

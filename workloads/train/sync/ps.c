@@ -24,8 +24,7 @@ static void ps(struct strait_rank *r)
 }
 
 static const struct strait_param params[] = {
-    {"rounds", "training steps of the run", STRAIT_PARAM_INTEGER, .min = 1, .max = 1e6,
-     .fallback = 5},
+    STRAIT_ROUNDS_PARAM,
     STRAIT_SERVERS_PARAMS,
     {"partition", "largest bytes of a part; there are as many as servers at least",
      STRAIT_PARAM_BYTES, .min = 4, .max = 1e12, .fallback = 1e12},

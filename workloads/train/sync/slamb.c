@@ -103,8 +103,7 @@ static int period(const struct strait_experiment *e)
 }
 
 static const struct strait_param params[] = {
-    {"rounds", "training steps of the run", STRAIT_PARAM_INTEGER, .min = 1, .max = 1e6,
-     .fallback = 5},
+    STRAIT_ROUNDS_PARAM,
     {"ratio", "share of the large tensors' moments that a step sums; 1 / ratio is rounded",
      STRAIT_PARAM_NUMBER, .min = 1e-4, .max = 1, .fallback = 0.1},
     {"local_steps", "steps from one averaging of all parameters to the next", STRAIT_PARAM_INTEGER,

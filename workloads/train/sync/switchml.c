@@ -144,8 +144,7 @@ static int check(const struct strait_experiment *e, struct strait_error *err)
 /* 128 slots of 32 integers of 4 bytes are the original's at 10 Gbps (section 3.6 and 5); coarser
  * ones of the same pool give the same rate for fewer messages. */
 static const struct strait_param params[] = {
-    {"rounds", "training steps of the run", STRAIT_PARAM_INTEGER, .min = 1, .max = 1e6,
-     .fallback = 5},
+    STRAIT_ROUNDS_PARAM,
     {"pool", "bytes of the switch's slots: what a worker may have under way", STRAIT_PARAM_BYTES,
      .min = 4, .max = 1e12, .fallback = 1 << 20},
     {"slot", "bytes of a slot, one piece of the gradient", STRAIT_PARAM_BYTES, .min = 4,

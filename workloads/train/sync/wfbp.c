@@ -53,8 +53,7 @@ static bool uses_stream(const struct strait_experiment *e, int src, int dst, int
 }
 
 static const struct strait_param params[] = {
-    {"rounds", "training steps of the run", STRAIT_PARAM_INTEGER, .min = 1, .max = 1e6,
-     .fallback = 5},
+    STRAIT_ROUNDS_PARAM,
     {"grain",
      "what is all-reduced by itself: a layer; or each of its tensors, as PyTorch's hooks have them",
      STRAIT_PARAM_CHOICE, .min = 0, .max = TENSOR, .fallback = LAYER, .choices = grains},

@@ -371,8 +371,7 @@ static bool refers(const struct strait_experiment *e, int direction)
 }
 
 static const struct strait_param params[] = {
-    {"rounds", "training steps of the run", STRAIT_PARAM_INTEGER, .min = 1, .max = 1e6,
-     .fallback = 5},
+    STRAIT_ROUNDS_PARAM,
     {"stage", "what is kept in parts: 1 the optimiser's state, 2 gradients too, 3 all (FSDP)",
      STRAIT_PARAM_INTEGER, .min = 1, .max = 3, .fallback = 3},
     {"unit", "bytes that the layers of a unit stay below", STRAIT_PARAM_BYTES, .min = 1,
