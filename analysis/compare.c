@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "core/heap.h"
 #include "compare.h"
 #include "fields.h"
 #include "row_names.h"
@@ -43,12 +44,6 @@ static double phase_s(const json_t *row, const struct strait_compared *p)
            (json_is_object(server) ? strait_row_number(server, p->key) : 0);
 }
 
-static int ascending(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 struct spread {
     double median_s, min_s, max_s;
 };
@@ -64,8 +59,8 @@ static struct spread spread_of(const json_t *rows, const struct strait_compared 
     }
     if (n == 0)
         return (struct spread){NAN, NAN, NAN};
-    qsort(room, n, sizeof(*room), ascending);
-    return (struct spread){(room[(n - 1) / 2] + room[n / 2]) / 2, room[0], room[n - 1]};
+    const double median_s = strait_median(room, n);
+    return (struct spread){median_s, room[0], room[n - 1]};
 }
 
 /* 2: measured; 1: sim; 0: fluid and whatever else; -1: no backend at all. */

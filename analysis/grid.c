@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "core/heap.h"
 #include "fields.h"
 #include "grid.h"
 #include "label.h"
@@ -84,12 +85,6 @@ static int ascending_counts(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static int ascending(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static struct strait_cell *cell_at(const struct strait_grid *g, size_t s, size_t c, size_t n)
 {
     return &g->cells[(s * g->n_codecs + c) * g->n_counts + n];
@@ -142,8 +137,7 @@ static void fill_cells(struct strait_grid *g, const json_t *rows, const size_t *
                 if (where[j] == where[i])
                     room[m++] =
                         strait_row_number(json_array_get(rows, j), pass ? "total_s" : "round_s");
-            qsort(room, m, sizeof(*room), ascending);
-            const double median_s = (room[(m - 1) / 2] + room[m / 2]) / 2;
+            const double median_s = strait_median(room, m);
             cell->n_repeats = m;
             if (pass) {
                 cell->total_s = median_s;

@@ -1,3 +1,4 @@
+#include "core/heap.h"
 #include "tradeoff.h"
 
 #include <math.h>
@@ -183,17 +184,10 @@ static bool tell_the_same(const struct told *a, const struct told *b)
             (are_equal(a->encode_s, b->encode_s) && are_equal(a->decode_s, b->decode_s)));
 }
 
-static int ascending(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* values[0..n-1] are sorted. */
 static json_t *median_of(double *values, size_t n)
 {
-    qsort(values, n, sizeof(*values), ascending);
-    return strait_json_number((values[(n - 1) / 2] + values[n / 2]) / 2);
+    return strait_json_number(strait_median(values, n));
 }
 
 /* The line of the settings from `first` on that tell the same and are not done yet; NULL: the point

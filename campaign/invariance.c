@@ -1,3 +1,4 @@
+#include "core/heap.h"
 #include "invariance.h"
 #include <math.h>
 #include <stdlib.h>
@@ -7,12 +8,6 @@
  * of them. */
 static const double INVARIANCE_RATIO = 0.02;
 
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static double median_round_s(const json_t *row)
 {
     const json_t *rounds = json_object_get(row, "rounds_s");
@@ -21,8 +16,7 @@ static double median_round_s(const json_t *row)
     for (size_t i = 0; all && i < n; i++)
         all[i] = json_number_value(json_array_get(rounds, i));
     if (all && n > 0) {
-        qsort(all, n, sizeof(*all), by_value);
-        median_s = (all[(n - 1) / 2] + all[n / 2]) / 2;
+        median_s = strait_median(all, n);
     }
     free(all);
     return median_s;

@@ -156,3 +156,20 @@ void strait_heap_release(struct strait_heap *h)
     free(h->entries);
     memset(h, 0, sizeof(*h));
 }
+
+static int by_value(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+void strait_sort(double *x, size_t n)
+{
+    qsort(x, n, sizeof(*x), by_value);
+}
+
+double strait_median(double *x, size_t n)
+{
+    strait_sort(x, n);
+    return (x[(n - 1) / 2] + x[n / 2]) / 2;
+}

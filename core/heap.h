@@ -1,5 +1,5 @@
-/* A priority queue of nodes that live inside other structs: smallest key first, then smallest
- * tie. */
+/* Order: numbers sorted, and a priority queue of nodes that live inside other structs: smallest key
+ * first, then smallest tie. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -40,3 +40,8 @@ static inline bool strait_heap_holds(const struct strait_heap_node *node)
 {
     return node->place != 0;
 }
+
+/** Sort ascending; no number is NaN. */
+void strait_sort(double *x, size_t n);
+/** Sort, and return the middle one, or the mean of the middle two. In: n > 0, no number NaN. */
+double strait_median(double *x, size_t n);

@@ -4,6 +4,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include "core/clock.h"
+#include "core/heap.h"
 
 /* TAG_ORDER: what the other is to do; its replies and bulk have tags of their own. */
 enum { TAG_ORDER, TAG_BULK, TAG_REPLY, TAG_STEP };
@@ -98,12 +99,6 @@ static int time_order(struct bench *b, double *took_s, int first, int last, stru
     return failed;
 }
 
-static int ascending(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static struct strait_mpi_figure mean_of(const double *x, unsigned n)
 {
     double sum = 0, squares = 0;
@@ -118,7 +113,7 @@ static struct strait_mpi_figure mean_of(const double *x, unsigned n)
 static struct strait_mpi_figure median_of(double *x, unsigned n)
 {
     struct strait_mpi_figure f = mean_of(x, n);
-    qsort(x, n, sizeof(*x), ascending);
+    strait_sort(x, n);
     f.value = x[n / 2];
     f.error *= sqrt(M_PI / 2);
     return f;

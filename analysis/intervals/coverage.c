@@ -1,3 +1,4 @@
+#include "core/heap.h"
 #include "coverage.h"
 
 #include <math.h>
@@ -121,12 +122,6 @@ static int find_pairs(struct pairs *out, const json_t *predicted, const json_t *
 
 /* --- groups ------------------------------------------------------------------------------- */
 
-static int ascending(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* The smallest value that at least this share of all does not exceed. */
 static double quantile(const double *sorted, size_t n, double share)
 {
@@ -144,7 +139,7 @@ static double mean(const double *x, size_t n)
 
 static json_t *errors(double *x, size_t n)
 {
-    qsort(x, n, sizeof(*x), ascending);
+    strait_sort(x, n);
     return json_pack("{s:o, s:o, s:o, s:o, s:o}", "mean", json_real(mean(x, n)), "median",
                      json_real(quantile(x, n, 0.5)), "p90", json_real(quantile(x, n, 0.9)), "p95",
                      json_real(quantile(x, n, 0.95)), "worst", json_real(quantile(x, n, 1)));
@@ -193,7 +188,7 @@ static json_t *group_of(const struct pairs *pairs, enum key key, const char *of,
         if (p->measured_rest_s > 0)
             rests[n_rests++] = fabs(p->predicted_rest_s / p->measured_rest_s - 1);
     }
-    qsort(widths, n, sizeof(*widths), ascending);
+    strait_sort(widths, n);
     return json_pack("{s:s, s:I, s:f, s:{s:f, s:f}, s:o, s:o}", "of", of, "settings", (json_int_t)n,
                      "covered", (double)n_covered / (double)n, "width", "mean", mean(widths, n),
                      "median", quantile(widths, n, 0.5), "round", errors(rounds, n), "rest",

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "core/heap.h"
 #include "core/names.h"
 #include "traces/models/csv.h"
 
@@ -119,12 +120,6 @@ static bool is_of(const struct strait_learned_setting *s, const struct strait_ca
            (!kinds[kind].clean || is_clean(s->network) == is_clean(c->network));
 }
 
-static int ascending(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* The k-th smallest of n values such that the next one, exchangeable with them, lies at or below it
  * with a probability of at least this: k = ceil((n + 1) level). NAN: n is too small for that. */
 static double quantile(double *values, size_t n, double level)
@@ -132,7 +127,7 @@ static double quantile(double *values, size_t n, double level)
     const size_t k = (size_t)ceil((double)(n + 1) * level - 1e-9);
     if (k > n)
         return NAN;
-    qsort(values, n, sizeof(*values), ascending);
+    strait_sort(values, n);
     return values[k - 1];
 }
 

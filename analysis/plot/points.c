@@ -10,16 +10,11 @@
 #include "analysis/fields.h"
 #include "analysis/row.h"
 #include "axis.h"
+#include "core/heap.h"
 #include "core/json.h"
 #include "core/names.h"
 
 enum { KEY_CHARS = 64, POINTER_CHARS = 256, PERCENT = 100 };
-
-static int ascending(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
 
 static double number_at(const json_t *row, const char *pointer, const json_t *axis)
 {
@@ -75,8 +70,7 @@ static double residual(double *low, double *high, double predicted, const json_t
     double median = NAN;
     *low = *high = NAN;
     if (n > 0) {
-        qsort(found, n, sizeof(*found), ascending);
-        median = (found[(n - 1) / 2] + found[n / 2]) / 2;
+        median = strait_median(found, n);
     }
     if (n > 1) {
         *low = PERCENT * (predicted / found[n - 1] - 1);
@@ -185,7 +179,7 @@ static json_t *point_of(const json_t *cell, struct strait_points_count *count)
     for (size_t i = 0; y && i < n; i++)
         y[i] = json_number_value(json_array_get(all, i));
     if (y && n > 0)
-        qsort(y, n, sizeof(*y), ascending);
+        strait_sort(y, n);
     json_t *median = json_real(y && n > 0 ? (y[(n - 1) / 2] + y[n / 2]) / 2 : 0);
     json_t *low = json_incref(json_object_get(cell, "low")),
            *high = json_incref(json_object_get(cell, "high"));

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/heap.h"
 #include "analysis/fields.h"
 #include "analysis/table.h"
 #include "sheet.h"
@@ -99,12 +100,6 @@ size_t strait_sheet_log_tics(double *at, const struct strait_sheet_range *r)
     return n;
 }
 
-static int ascending(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* The values that occur in a panel, where they are few. */
 static size_t own_tics(double *at, const json_t *figure, size_t panel)
 {
@@ -122,7 +117,7 @@ static size_t own_tics(double *at, const json_t *figure, size_t panel)
                 return 0;
             at[n++] = x;
         }
-    qsort(at, n, sizeof(*at), ascending);
+    strait_sort(at, n);
     return n;
 }
 

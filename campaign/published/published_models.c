@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "core/heap.h"
 #include "analysis/fields.h"
 #include "analysis/row.h"
 #include "published.h"
@@ -28,21 +29,14 @@ static void meet(struct errors *e, double relative)
     e->sizes[e->n++] = fabs(relative);
 }
 
-static int by_size(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* {rows, mean, median, worst} of sizes; null: none. */
 static json_t *summary(struct errors *e)
 {
     if (e->n == 0)
         return json_null();
-    qsort(e->sizes, e->n, sizeof(*e->sizes), by_size);
+    const double median = strait_median(e->sizes, e->n);
     return json_pack("{s:i, s:f, s:f, s:f}", "rows", (int)e->n, "mean", e->sum / (double)e->n,
-                     "median", (e->sizes[(e->n - 1) / 2] + e->sizes[e->n / 2]) / 2, "worst",
-                     e->sizes[e->n - 1]);
+                     "median", median, "worst", e->sizes[e->n - 1]);
 }
 
 enum { ALL, NOT_LINEAR, COMMUNICATION, CLOSED, N_KINDS };

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "core/heap.h"
 #include "analysis/fields.h"
 #include "analysis/row.h"
 #include "published.h"
@@ -19,12 +20,6 @@ static bool are_near(const json_t *a, const json_t *b)
 }
 
 /* --- errors ------------------------------------------------------------------------------- */
-
-static int by_size(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
 
 /* Median and largest of |ours / published - 1| over the counted rows; NULL: none. */
 static json_t *errors_of(const json_t *rows)
@@ -45,8 +40,7 @@ static json_t *errors_of(const json_t *rows)
         }
     }
     if (n > 0) {
-        qsort(sizes, n, sizeof(*sizes), by_size);
-        const double median = n % 2 == 1 ? sizes[n / 2] : (sizes[n / 2 - 1] + sizes[n / 2]) / 2;
+        const double median = strait_median(sizes, n);
         errors = json_pack("{s:i, s:f, s:f, s:s}", "rows", (int)n, "median", median, "worst", worst,
                            "worst_claim", worst_claim);
     }

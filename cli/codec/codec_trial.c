@@ -3,19 +3,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include "core/clock.h"
+#include "core/heap.h"
 #include "codec_command.h"
 
 enum { MAX_REPEATS = 101 };
 
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static double median(double *v, unsigned n)
 {
-    qsort(v, n, sizeof(*v), by_value);
+    strait_sort(v, n);
     return v[n / 2];
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 #include "core/buffer.h"
 #include "core/clock.h"
+#include "core/heap.h"
 #include "codecs/bound.h"
 #include "codecs/bundle.h"
 
@@ -31,12 +32,6 @@ struct measured { /* one tensor, or the head of a long one, under one case */
     const float *reference; /* of a change, for a codec that takes one; else NULL */
 };
 
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static double quantile(double *sorted, size_t n, double p)
 {
     return sorted[(size_t)lround(p * (double)(n - 1))];
@@ -44,7 +39,7 @@ static double quantile(double *sorted, size_t n, double p)
 
 static struct strait_quantiles quantiles_of(double *v, size_t n)
 {
-    qsort(v, n, sizeof(*v), by_value);
+    strait_sort(v, n);
     return (struct strait_quantiles){
         .p10 = quantile(v, n, 0.1), .p50 = quantile(v, n, 0.5), .p90 = quantile(v, n, 0.9)};
 }
@@ -163,8 +158,8 @@ static int measure_case(struct measured *m, size_t n, const struct strait_calibr
         strait_buffer_free(m[i].difference);
         if (failed)
             continue;
-        qsort(m[i].encode_s, n_repeats, sizeof(double), by_value);
-        qsort(m[i].decode_s, n_repeats, sizeof(double), by_value);
+        strait_sort(m[i].encode_s, n_repeats);
+        strait_sort(m[i].decode_s, n_repeats);
         m[i].encode_median_s = m[i].encode_s[n_repeats / 2];
         m[i].decode_median_s = m[i].decode_s[n_repeats / 2];
     }
@@ -310,8 +305,8 @@ static int measure_memory(struct strait_profile *p, unsigned n_repeats, struct s
     strait_buffer_free(y);
     if (!good)
         return strait_error_memory(err, "calibration");
-    qsort(add_s, n_repeats, sizeof(double), by_value);
-    qsort(copy_s, n_repeats, sizeof(double), by_value);
+    strait_sort(add_s, n_repeats);
+    strait_sort(copy_s, n_repeats);
     p->add_bytes_per_s = MEMORY_BYTES / add_s[n_repeats / 2];
     p->copy_bytes_per_s = MEMORY_BYTES / copy_s[n_repeats / 2];
     return 0;

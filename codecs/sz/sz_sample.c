@@ -1,5 +1,6 @@
 /* sz: estimates from a few blocks: the centre of the values, and whether differences are
  * shorter. */
+#include "core/heap.h"
 #include "sz_kernels.h"
 #include <math.h>
 #include <stdlib.h>
@@ -15,12 +16,6 @@ static size_t sample_at(size_t k, size_t n)
 static size_t samples_in(size_t n)
 {
     return n / SZ_BLOCK < SAMPLES ? n / SZ_BLOCK : SAMPLES;
-}
-
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
 }
 
 static inline double finite_or_0(float x)
@@ -88,7 +83,7 @@ struct sz_sample sz_sample_values(const float *x, size_t n)
         const double variance = mean_square - mean * mean;
         sample.centre = mean * mean > 4 * variance ? (float)mean : 0.0f;
     }
-    qsort(of_block, n_samples, sizeof(of_block[0]), by_value);
+    strait_sort(of_block, n_samples);
     sample.typical = sqrt(of_block[n_samples / 2] / SZ_BLOCK);
     return sample;
 }

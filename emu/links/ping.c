@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "core/heap.h"
 #include "core/process.h"
 #include "net.h"
 
@@ -35,19 +36,13 @@ static void *ping_inside(void *arg)
     return NULL;
 }
 
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Collect the numbers after "time=", in milliseconds. */
 static int read_times(double *times_s, int cap, const char *output)
 {
     int n = 0;
     for (const char *at = output; n < cap && (at = strstr(at, "time=")); at += 5)
         times_s[n++] = 1e-3 * strtod(at + 5, NULL);
-    qsort(times_s, (size_t)n, sizeof(*times_s), by_value);
+    strait_sort(times_s, (size_t)n);
     return n;
 }
 

@@ -1,3 +1,4 @@
+#include "core/heap.h"
 #include "path_fit.h"
 
 #include <math.h>
@@ -6,12 +7,6 @@
 
 enum { MIN_ARRIVED = 16 };
 static const struct strait_path_figure unknown = {NAN, NAN, 0};
-
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
 
 /* Least squares of y over x: slope, its standard error, and the sum of squared residuals. */
 struct line {
@@ -70,7 +65,7 @@ struct strait_path_figure strait_path_fit_jitter(const struct strait_path_train 
         return unknown;
     for (size_t i = 0; i < n; i++)
         delays_s[i] = t->packets[i].arrived_s - t->packets[i].sent_s;
-    qsort(delays_s, n, sizeof(*delays_s), by_value);
+    strait_sort(delays_s, n);
     const double width_s = delays_s[n - 1 - n / 20] - delays_s[n / 20];
     free(delays_s);
     /* the variance of a quantile p of n uniform values is p (1 - p) / n of their width squared */
@@ -100,12 +95,10 @@ struct strait_path_figure strait_path_fit_median(double *times_s, size_t n)
 {
     if (n == 0)
         return unknown;
-    qsort(times_s, n, sizeof(*times_s), by_value);
-    const double median_s = (times_s[(n - 1) / 2] + times_s[n / 2]) / 2;
+    const double median_s = strait_median(times_s, n);
     for (size_t i = 0; i < n; i++)
         times_s[i] = fabs(times_s[i] - median_s);
-    qsort(times_s, n, sizeof(*times_s), by_value);
-    const double deviation_s = 1.4826 * (times_s[(n - 1) / 2] + times_s[n / 2]) / 2;
+    const double deviation_s = 1.4826 * strait_median(times_s, n);
     return (struct strait_path_figure){median_s, 1.2533 * deviation_s / sqrt((double)n), n};
 }
 

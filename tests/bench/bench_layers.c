@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "core/clock.h"
+#include "core/heap.h"
 #include "learn/learn_network.h"
 #include "tests/kit/task.h"
 
@@ -62,18 +63,12 @@ static void share_out(struct times *t, const struct strait_learn *l, double us)
     t->total_us[1][t->iter] = us * 2 / 3;
 }
 
-static int by_size(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* The quantile of a copy; of 60 values, the mean of the 30th and 31st, or the 54th. */
 static double quantile(const double *x, int percent)
 {
     double sorted[ITERS];
     memcpy(sorted, x, sizeof(sorted));
-    qsort(sorted, ITERS, sizeof(*sorted), by_size);
+    strait_sort(sorted, ITERS);
     if (percent == 50)
         return (sorted[ITERS / 2 - 1] + sorted[ITERS / 2]) / 2;
     return sorted[ITERS * percent / 100 - 1];

@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "core/heap.h"
 #include "core/random.h"
 #include "sim/platform.h"
 #include "sim/simgrid_library.h"
@@ -175,12 +176,6 @@ struct star {
     double bytes, port_bytes_per_s, server_bytes_per_s;
 };
 
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* When all of n equal flows that start at these times, ascending, have ended: processor sharing of
  * the server's port, at most a client's port each. Equal flows end in the order of their starts. */
 static double last_end_s(const struct star *s, const double *start_s)
@@ -212,7 +207,7 @@ static void naive_star(const void *arg)
         const double down_s = s->bytes / fmin(s->port_bytes_per_s, s->server_bytes_per_s / s->n);
         for (int i = 0; i < s->n; i++)
             start_s[i] = now_s + down_s + strait_random_unit(1, "work", (uint64_t)i, round);
-        qsort(start_s, (size_t)s->n, sizeof(*start_s), by_value);
+        strait_sort(start_s, (size_t)s->n);
         now_s = last_end_s(s, start_s);
     }
     free(start_s);

@@ -81,7 +81,17 @@ static void mostly_ascending(void)
     against_search(3);
 }
 
+static void medians(void)
+{
+    double odd[] = {3, -1, 2}, even[] = {4, 1, 2, 8}, one[] = {7};
+    CU_ASSERT_EQUAL(strait_median(odd, 3), 2);
+    CU_ASSERT_EQUAL(strait_median(even, 4), 3);
+    CU_ASSERT_EQUAL(strait_median(one, 1), 7);
+    CU_ASSERT(odd[0] < odd[1] && odd[1] < odd[2] && even[0] == 1 && even[3] == 8);
+}
+
 static const struct strait_test tests[] = {
+    {"a median is the middle number, or the mean of the middle two", medians},
     {"the least is at hand whatever the order in which nodes come", mostly_ascending},
     {"streams come out by key, then by tie, after removals and moves", order},
 };

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "core/heap.h"
 #include "core/random.h"
 #include "sim/oracle.h"
 #include "tests/kit/rig.h"
@@ -175,12 +176,6 @@ static void jittered_upload(struct strait_rank *r)
         strait_note(r, ARRIVED, strait_rig_recv(r, STRAIT_ANY, 0).arrived_s);
 }
 
-static int ascending(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static void shared_with_arrivals(void)
 {
     enum { N = 256 }; /* 2.2 s of bytes within 1 s: the port is always shared */
@@ -190,7 +185,7 @@ static void shared_with_arrivals(void)
     run(&rig);
     for (int i = 0; i < N; i++)
         begin_s[i] = jitter_s(i + 1);
-    qsort(begin_s, N, sizeof(begin_s[0]), ascending);
+    strait_sort(begin_s, N);
     CU_ASSERT_EQUAL(strait_oracle_shared(end_s, begin_s, N, 1e6 + FRAME, C, DELAY_S), 0);
     for (int i = 0; i < N; i++)
         near(strait_noted(&rig, 0, ARRIVED, i), end_s[i]);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/heap.h"
 #include "import.h"
 
 static const char DEVICES[] = "client_id,computation,communication",
@@ -61,19 +62,13 @@ static int by_rate(const void *a, const void *b)
     return (x->ms_per_sample > y->ms_per_sample) - (x->ms_per_sample < y->ms_per_sample);
 }
 
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static double median_ms(const struct device *devices, size_t n)
 {
     double *all = malloc(n * sizeof(*all)), median = 1;
     for (size_t i = 0; all && i < n; i++)
         all[i] = devices[i].ms_per_sample;
     if (all) {
-        qsort(all, n, sizeof(*all), by_value);
+        strait_sort(all, n);
         median = all[n / 2];
     }
     free(all);

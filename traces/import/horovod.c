@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/heap.h"
 #include "chrome.h"
 #include "labels.h"
 #include "layers.h"
@@ -128,12 +129,6 @@ static bool take(struct reader *r, const struct strait_chrome_event *e)
 
 /* --- layers ------------------------------------------------------------------------------- */
 
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Later ready, earlier in the model. */
 static int by_offset(const void *a, const void *b)
 {
@@ -161,7 +156,7 @@ static bool find_offsets(struct reader *r, size_t *n_iterations)
             continue;
         for (size_t k = 0; k < *n_iterations; k++)
             t->ready_us[k] -= first[k];
-        qsort(t->ready_us, *n_iterations, sizeof(*t->ready_us), by_value);
+        strait_sort(t->ready_us, *n_iterations);
         t->offset_us = t->ready_us[*n_iterations / 2];
     }
     free(first);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <jansson.h>
+#include "core/heap.h"
 #include "core/json.h"
 #include "csv.h"
 #include "core/names.h"
@@ -326,19 +327,12 @@ out:
     return status;
 }
 
-static int compare_doubles(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Of one of the three columns, whose values go to x. */
 static double median(double *x, double (*rows)[3], size_t n, int column)
 {
     for (size_t i = 0; i < n; i++)
         x[i] = rows[i][column];
-    qsort(x, n, sizeof *x, compare_doubles);
-    return n % 2 ? x[n / 2] : (x[n / 2 - 1] + x[n / 2]) / 2;
+    return strait_median(x, n);
 }
 
 /* Room for one more row. */

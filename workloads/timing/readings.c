@@ -1,14 +1,9 @@
+#include "core/heap.h"
 #include "readings.h"
 
 #include <stdlib.h>
 
 #include "turns.h"
-
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
 
 double strait_readings_add(struct strait_readings *readings, double reading_s)
 {
@@ -26,6 +21,6 @@ double strait_readings_add(struct strait_readings *readings, double reading_s)
         kept_s[n] = atomic_load(&readings->s[i]);
         n += kept_s[n] > 0;
     }
-    qsort(kept_s, n, sizeof(*kept_s), by_value);
+    strait_sort(kept_s, n);
     return strait_typical_s(kept_s, n);
 }

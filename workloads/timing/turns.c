@@ -8,15 +8,10 @@
 
 #include "core/buffer.h"
 #include "core/clock.h"
+#include "core/heap.h"
 
 enum { CACHE_LINE_BYTES = 64, WAIT_NS = 200000, N_CACHES = 8, USUAL_CACHE_BYTES = 2 << 20 };
 enum { MAX_BURST = 8 }; /* readings without a pause: a disturbance lasts longer */
-
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
 
 size_t strait_n_turns(size_t len_bytes)
 {
@@ -132,8 +127,8 @@ int strait_time_turns(struct strait_codec_times *out, const struct strait_bundle
             (out->n_repeats >= n_repeats && strait_clock_s() - begin_s >= min_s))
             break;
     }
-    qsort(out->encode_s, out->n_repeats, sizeof(double), by_value);
-    qsort(out->decode_s, out->n_repeats, sizeof(double), by_value);
+    strait_sort(out->encode_s, out->n_repeats);
+    strait_sort(out->decode_s, out->n_repeats);
     failed = 0;
 out:
     round_release(&r);
@@ -178,6 +173,6 @@ void strait_time_memory(struct strait_memory_times *out, float *sum, float *x, c
         }
         out->n_repeats += n_now;
     }
-    qsort(out->add_s, n, sizeof(double), by_value);
-    qsort(out->copy_s, n, sizeof(double), by_value);
+    strait_sort(out->add_s, n);
+    strait_sort(out->copy_s, n);
 }

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+#include "core/heap.h"
 #include "tests/kit/guest.h"
 #include "tests/kit/program.h"
 
@@ -147,12 +148,6 @@ static void killed_by_any(void)
             killed(numbers[i]);
 }
 
-static int compare(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* What the server received in whole seconds after the first one, which has the slow start: the
  * median, as a second in which this machine stood still says nothing about the link. */
 static double steady_bits_per_s(const char *text)
@@ -167,7 +162,7 @@ static double steady_bits_per_s(const char *text)
             found[n++] = json_number_value(json_object_get(sum, "bits_per_second"));
     }
     json_decref(all);
-    qsort(found, n, sizeof(*found), compare);
+    strait_sort(found, n);
     return n >= 3 ? found[n / 2] : 0;
 }
 

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "core/heap.h"
 #include "core/process.h"
 #include "emu/host/dilation.h"
 #include "emu/guest/uml.h"
@@ -193,12 +194,6 @@ static void take_line(struct outcome *outcomes, const char *text)
     json_decref(line);
 }
 
-static int ascending(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static void run_way(struct outcome *outcomes, const struct way *way)
 {
     struct strait_error err = {0};
@@ -221,7 +216,7 @@ static void run_way(struct outcome *outcomes, const struct way *way)
     free(text);
     CU_ASSERT(err.code == STRAIT_OK || err.code == STRAIT_ERR_HOST);
     for (int i = 0; i < N_CASES; i++) {
-        qsort(outcomes[i].found_s, (size_t)outcomes[i].n_valid, sizeof(double), ascending);
+        strait_sort(outcomes[i].found_s, (size_t)outcomes[i].n_valid);
         if (outcomes[i].n_tries == 0 && !outcomes[i].why[0])
             snprintf(outcomes[i].why, WHY_CHARS, "%.159s", err.text);
     }

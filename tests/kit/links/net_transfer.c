@@ -1,3 +1,4 @@
+#include "core/heap.h"
 #include "net_transfer.h"
 #include <errno.h>
 #include <math.h>
@@ -87,12 +88,6 @@ struct outcome transfer(struct strait_emu_net *net, const struct flow *flows, si
                                                          (meter.most_s - meter.half_s)};
 }
 
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* The median goodput of transfers that begin one after another on fresh connections. */
 static double goodput(struct strait_emu_net *net, int from, int to, size_t n_bytes)
 {
@@ -102,7 +97,7 @@ static double goodput(struct strait_emu_net *net, int from, int to, size_t n_byt
         rates[i] = transfer(net, &f, 1, n_bytes).goodput_bits_per_s;
         flow_close(f);
     }
-    qsort(rates, N_TRANSFERS, sizeof(*rates), by_value);
+    strait_sort(rates, N_TRANSFERS);
     return rates[N_TRANSFERS / 2];
 }
 
@@ -159,7 +154,7 @@ bool eight_fill_one(struct strait_emu_net *net, const struct flow flows[8])
         return is_no_faster(transfer(net, flows, 8, 8000000).all_s, 1e9, 1514, 64e6);
     for (int i = 0; i < N_TRANSFERS; i++)
         rates[i] = transfer(net, flows, 8, 8000000).goodput_bits_per_s;
-    qsort(rates, N_TRANSFERS, sizeof(*rates), by_value);
+    strait_sort(rates, N_TRANSFERS);
     const double found = rates[N_TRANSFERS / 2];
     fprintf(stderr, "eight clients %.3f Mbps, by arithmetic %.3f\n", found / 1e6, wanted / 1e6);
     return fabs(found / wanted - 1) < 0.01;

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/heap.h"
 #include "kineto.h"
 #include "traces/models/model_build.h"
 
@@ -18,17 +19,11 @@ static const uint32_t NONE = UINT32_MAX;
 
 /* --- the model ---------------------------------------------------------------------------- */
 
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Median and 90th percentile of n samples, in seconds: the middle or the upper of two middles, and
  * the smallest that nine of ten do not exceed. */
 static void quantiles(double out_s[2], double *samples_us, size_t n)
 {
-    qsort(samples_us, n, sizeof(*samples_us), by_value);
+    strait_sort(samples_us, n);
     out_s[0] = samples_us[n / 2] * 1e-6;
     out_s[1] = samples_us[(9 * n + 9) / 10 - 1] * 1e-6;
     out_s[1] = fmax(out_s[0], out_s[1]);
