@@ -36,18 +36,12 @@ enum {
     N_STRAIT_FOREIGN_PARAMS
 };
 #define STRAIT_FOREIGN_PARAMS                                                                      \
-    {.name = "isolate",                                                                            \
-     .doc = "run the library in a process of its own; no: its faults end the program",             \
-     .min = 0,                                                                                     \
-     .max = 1,                                                                                     \
-     .fallback = 1,                                                                                \
-     .choices = strait_no_yes},                                                                    \
-        {.name = "verify",                                                                         \
-         .doc = "decode again and correct what misses the bound; no: trust the library",           \
-         .min = 0,                                                                                 \
-         .max = 1,                                                                                 \
-         .fallback = 1,                                                                            \
-         .choices = strait_no_yes},                                                                \
+    {"isolate",     "run the library in a process of its own; no: its faults end the program",     \
+     .min = 0,      .max = 1,                                                                      \
+     .fallback = 1, .choices = strait_no_yes},                                                     \
+        {"verify",      "decode again and correct what misses the bound; no: trust the library",   \
+         .min = 0,      .max = 1,                                                                  \
+         .fallback = 1, .choices = strait_no_yes},                                                 \
     {                                                                                              \
         "limit", "seconds that a call may take, and one more for each MB",                         \
             .min = 0.1, .max = 3600, .fallback = 60                                                \

@@ -8,7 +8,6 @@ enum {
     STRAIT_CONTEXTS = 256,
     STRAIT_CONTEXT_TABLES = 16,
     STRAIT_CONTEXT_TILE = 64, /* symbols of a lane that follow each other */
-    STRAIT_CONTEXT_SIDE_BYTES = STRAIT_CONTEXT_TABLES * 600 + 64
 };
 
 enum { STRAIT_CONTEXT_LOGS = 4096 };

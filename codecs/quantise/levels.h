@@ -6,15 +6,14 @@
 enum { STRAIT_MAX_LEVELS = 32767 };
 /* The parameters "levels" and "bucket" of both, in this order. */
 #define STRAIT_LEVELS_PARAMS(levels_fallback, bucket_doc)                                          \
-    {.name = "levels",                                                                             \
-     .doc = "values are rounded to multiples of norm / levels",                                    \
-     .kind = STRAIT_PARAM_INTEGER,                                                                 \
+    {"levels",                                                                                     \
+     "values are rounded to multiples of norm / levels",                                           \
+     STRAIT_PARAM_INTEGER,                                                                         \
      .min = 1,                                                                                     \
      .max = STRAIT_MAX_LEVELS,                                                                     \
      .fallback = (levels_fallback)},                                                               \
     {                                                                                              \
-        .name = "bucket", .doc = (bucket_doc), .kind = STRAIT_PARAM_INTEGER, .min = 0,             \
-        .max = 2147483647, .fallback = 512                                                         \
+        "bucket", (bucket_doc), STRAIT_PARAM_INTEGER, .min = 0, .max = 2147483647, .fallback = 512 \
     }
 
 /** Out: codes: zero + q, |q| <= levels, modulo 2^16.

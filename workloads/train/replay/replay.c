@@ -32,7 +32,6 @@ struct replay {
     size_t next_call[STRAIT_PROGRAM_MAX_GROUPS]; /* collectives are called in the trace's order */
     struct strait_replay_group groups[STRAIT_PROGRAM_MAX_GROUPS];
     struct strait_rank *lanes[STRAIT_MAX_CHANNELS];
-    int n_lanes_begun;
 };
 
 struct worker {
