@@ -44,7 +44,7 @@ struct strait_emu_rank_shared {
     double run_delay_s;                       /* its threads were ready but had no processor */
     double job_cpu_s;                         /* part of cpu_s that was measured in jobs */
     uint64_t n_measured;                      /* jobs whose cost was measured */
-    uint64_t n_slow;                          /* of these, well above the quickest; see slots.h */
+    uint64_t n_slow;                          /* of these, well above the rest: padded_slots.h */
     uint64_t n_too_fast;                      /* messages faster than their links */
     double too_fast_took_s, too_fast_least_s;
     uint64_t too_fast_bytes;

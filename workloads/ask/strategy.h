@@ -66,7 +66,7 @@ struct strait_strategy {
     /** Ranks that train, of those that are no server by `has_server`: the first. NULL: all. */
     int (*n_workers)(const struct strait_experiment *e);
     /** Rounds after which the schedule repeats, so that a steady state may be extrapolated
-     *  (steady.h): 1 if all rounds are alike after warm-up, 0 if anything is drawn, tuned or never
+     *  (steady.c): 1 if all rounds are alike after warm-up, 0 if anything is drawn, tuned or never
      *  repeats. NULL: 0. */
     int (*period)(const struct strait_experiment *e);
     /** Quality metrics for the row: named numbers, plus "of", what they were measured on. Out: new

@@ -83,7 +83,7 @@ static int decode(struct rig *r)
     return r->ops->decode(r->state, r->y, N, r->bytes, r->len_bytes, &r->err);
 }
 
-/* The checksum over everything behind it, as foreign.h says. */
+/* The checksum over everything behind it, as plugin.h says. */
 static void sign(struct rig *r)
 {
     const uint64_t sum = strait_checksum(r->bytes + HEAD_BYTES, r->len_bytes - HEAD_BYTES);

@@ -12,7 +12,7 @@ void strait_straggle(struct strait_rank *r, bool first)
 {
     const bool once = (int)strait_param(r, "straggler_draw") == ONCE_A_CLIENT;
     const double spread = strait_param(r, "straggler_spread");
-    if (spread > 0 && (first || !once)) /* without draws rounds can repeat (steady.h) */
+    if (spread > 0 && (first || !once)) /* without draws rounds can repeat (steady.c) */
         strait_set_slowness(r, strait_draw_slowness(spread, strait_draw(r, "straggler"),
                                                     strait_draw(r, "straggler's angle")));
 }
