@@ -19,7 +19,7 @@ static void quantise_powers(struct sz_fixed *f, const float *x, size_t n,
                             const struct sz_powers *powers)
 {
     float q[SZ_FIXED_ELEMS];
-    sz_powers_forward(q, x, n, powers, STRAIT_SIMD_PORTABLE);
+    sz_powers_forward(q, x, n, powers, NULL, STRAIT_SIMD_PORTABLE);
     for (size_t i = 0; i < n; i++) {
         f->mark[i] = !(fabsf(q[i]) <= 4194303.0f);
         f->q[i] = f->mark[i] ? 0 : (int32_t)q[i];
@@ -82,7 +82,7 @@ static void set_values(struct sz_fixed *f, size_t n, const struct sz_head *head)
         y[i] = q[i] * head->grid.step + head->grid.centre;
     }
     if (head->pointwise)
-        sz_powers_inverse(y, q, (unsigned)n, &head->powers, STRAIT_SIMD_PORTABLE);
+        sz_powers_inverse(y, q, (unsigned)n, &head->powers, NULL, STRAIT_SIMD_PORTABLE);
     for (size_t i = 0; i < n; i++)
         f->value[i] = f->mark[i] ? f->value[i] : y[i];
 }

@@ -7,6 +7,7 @@
  *   v < 0: integer v; v >= 0: integer v + 2, where
  *   v = 2 k + (1 if negative), or k alone where all values have one sign; k counts from `middle` */
 #include <math.h>
+#include <stdlib.h>
 #include "sz_head.h"
 
 /* Into functions of every level, whose vectors have other lengths. */
@@ -84,9 +85,11 @@ bool sz_powers_complete(struct sz_powers *p)
     p->step = up + down;
     p->offset = up - p->step / 2;
     p->inverse = 1 / p->step;
-    /* No float has an exponent beyond these. */
+    /* No float has an exponent beyond these, and no tensor its middle. */
     const double least = floor(-160 * p->inverse) - p->middle;
     const double most = ceil(130 * p->inverse) - p->middle;
+    if (least > 0 || most < 0)
+        return false;
     p->least = (int32_t)fmax(fmin(least, 0x1p30), -0x1p30);
     p->most = (int32_t)fmax(fmin(most, 0x1p30), -0x1p30);
     return true;
@@ -95,16 +98,21 @@ bool sz_powers_complete(struct sz_powers *p)
 enum { SAMPLES = 64, SAMPLE_ELEMS = 64 };
 
 /* Mean exponent of the sampled values, as an integer. */
-static int32_t middle_of(const float *x, size_t n, const struct sz_powers *p)
+INLINE int32_t middle_of(const float *x, size_t n, const struct sz_powers *p)
 {
     double sum = 0, count = 0;
-    const size_t all = SAMPLES * SAMPLE_ELEMS;
-    for (size_t i = 0; i < (n < all ? n : all); i++) {
-        const size_t at = n <= all ? i : i / SAMPLE_ELEMS * (n / SAMPLES) + i % SAMPLE_ELEMS;
-        if (isfinite(x[at]) && (x[at] < 0 || x[at] > 0)) {
-            sum += log_of(fabs((double)x[at]));
-            count++;
-        }
+    const size_t apart = n <= SAMPLES * SAMPLE_ELEMS ? SAMPLE_ELEMS : n / SAMPLES;
+    for (size_t sample = 0; sample < SAMPLES && sample * apart < n; sample++) {
+        const float *from = x + sample * apart;
+        const size_t left = n - sample * apart, m = left < SAMPLE_ELEMS ? left : SAMPLE_ELEMS;
+        double exponent[SAMPLE_ELEMS];
+        for (size_t i = 0; i < m; i++)
+            exponent[i] = log_of(fabs((double)from[i]));
+        for (size_t i = 0; i < m; i++)
+            if (isfinite(from[i]) && (from[i] < 0 || from[i] > 0)) {
+                sum += exponent[i];
+                count++;
+            }
     }
     return count > 0 ? (int32_t)(sum / count * p->inverse) : 0;
 }
@@ -146,56 +154,121 @@ INLINE float float_of(uint32_t bits)
     return x;
 }
 
-/* 0 or 1 */
-INLINE double is_negative(double x)
+/* The window around the tensor's middle; what another tensor left there is kept where it fits. */
+static void open_kept(struct sz_kept_powers *kept, const struct sz_powers *p)
 {
-    return double_of(UINT64_C(0x4330000000000000) | bits_of(x) >> 63) - 0x1p52;
+    const int32_t first = p->middle - SZ_KEPT / 2;
+    if (bits_of_float(kept->within) == bits_of_float(p->within) &&
+        abs(first - kept->first) <= SZ_KEPT / 4)
+        return;
+    kept->within = p->within;
+    kept->first = first;
+    memset(kept->has, 0, sizeof(kept->has));
+}
+
+INLINE void compute(float *restrict y, const int32_t *restrict k, unsigned n,
+                    const struct sz_powers *p)
+{
+    for (unsigned i = 0; i < n; i++)
+        y[i] = (float)magnitude_of(k[i], p);
+}
+
+INLINE void fill_page(struct sz_kept_powers *kept, int32_t page, const struct sz_powers *p)
+{
+    int32_t k[SZ_KEPT_PAGE];
+    for (int32_t i = 0; i < SZ_KEPT_PAGE; i++)
+        k[i] = kept->first + page * SZ_KEPT_PAGE + i;
+    compute(kept->y + page * SZ_KEPT_PAGE, k, SZ_KEPT_PAGE, p);
+    kept->has[page] = true;
+}
+
+/* One by one: as a vector, which the empty instruction rules out, it takes longer to gather. */
+static void look_up(float *restrict y, const float *restrict kept, const int32_t *restrict at,
+                    unsigned n)
+{
+    for (unsigned i = 0; i < n; i++) {
+        y[i] = kept[at[i]];
+        __asm__ volatile("");
+    }
+}
+
+/* The decoder's magnitudes of integers counted from 0: looked up where they are kept, since those
+ * of a block lie close together and come again in the next. */
+INLINE void magnitudes(float *restrict y, const int32_t *restrict k, unsigned n,
+                       const struct sz_powers *p, struct sz_kept_powers *kept)
+{
+    enum { FEW = SZ_BLOCK / 8 };
+    int32_t at[SZ_BLOCK], low = SZ_KEPT - 1, high = 0, n_outside = 0;
+    const int32_t first = kept ? kept->first : 0;
+    for (unsigned i = 0; i < n; i++) {
+        const int32_t from = k[i] - first, above = from < 0 ? 0 : from;
+        at[i] = above < SZ_KEPT ? above : SZ_KEPT - 1;
+        n_outside += at[i] != from;
+        low = at[i] < low ? at[i] : low;
+        high = at[i] > high ? at[i] : high;
+    }
+    if (!kept || n_outside > FEW) {
+        compute(y, k, n, p);
+        return;
+    }
+    for (int32_t page = low / SZ_KEPT_PAGE; page <= high / SZ_KEPT_PAGE; page++)
+        if (!kept->has[page])
+            fill_page(kept, page, p);
+    look_up(y, kept->y, at, n);
+    for (unsigned i = 0; i < n && n_outside > 0; i++)
+        if (at[i] != k[i] - first)
+            y[i] = (float)magnitude_of(k[i], p);
 }
 
 /* Branch-free so that it vectorises: masks instead of conditions. */
 INLINE void forward_block(float *restrict q, const float *restrict x, unsigned n,
-                          const struct sz_powers *p)
+                          const struct sz_powers *p, struct sz_kept_powers *kept)
 {
-    double k[SZ_BLOCK], value[SZ_BLOCK], near[SZ_BLOCK];
+    double value[SZ_BLOCK], found[SZ_BLOCK], near[SZ_BLOCK];
     float y[SZ_BLOCK];
-    const double inverse = p->inverse, middle = p->middle, limit = p->limit;
-    const double per_step = p->signs == 0 ? 2 : 1, per_sign = p->signs == 0 ? 1 : 0;
+    int32_t k[SZ_BLOCK];
+    uint32_t too_far[SZ_BLOCK];
+    const double inverse = p->inverse, limit = p->limit;
+    const uint32_t both = p->signs == 0;
     for (unsigned i = 0; i < n; i++)
         value[i] = (double)x[i];
     for (unsigned i = 0; i < n; i++)
-        k[i] = log_of(fabs(value[i])) * inverse + magic - magic;
-    for (unsigned i = 0; i < n; i++)
-        y[i] = (float)magnitude_of(k[i], p);
+        found[i] = log_of(fabs(value[i])) * inverse + magic;
+    for (unsigned i = 0; i < n; i++) { /* zeros, infinities and NaN: as any number */
+        const uint32_t is_number = -(uint32_t)((bits_of_float(x[i]) & INT32_MAX) - 1 < 0x7f7fffff);
+        k[i] = (int32_t)((bits_of(found[i]) & is_number) | ((uint32_t)p->middle & ~is_number));
+    }
+    magnitudes(y, k, n, p, kept);
     for (unsigned i = 0; i < n; i++)
         near[i] = (double)y[i];
     for (unsigned i = 0; i < n; i++) {
-        const double size = fabs(value[i]);
-        const double v = per_step * (k[i] - middle) + per_sign * is_negative(value[i]);
-        const double integer = v + (2 - 2 * is_negative(v));
-        const double left = limit * size - fabs(size - near[i]);
-        k[i] = double_of(bits_of(integer) | -(bits_of(left) >> 63)); /* all ones: a NaN */
+        const double size = fabs(value[i]), left = limit * size - fabs(size - near[i]);
+        too_far[i] = (uint32_t)(bits_of(left) >> 63);
     }
     for (unsigned i = 0; i < n; i++) {
-        const uint32_t bits = bits_of_float(x[i]);
-        const uint32_t zero = -(uint32_t)((bits & INT32_MAX) == 0);
-        const uint32_t broken = -(uint32_t)((int32_t)(bits & INT32_MAX) >= 0x7f800000);
-        const uint32_t of_zero = -(bits >> 31) & 0x3f800000u; /* 1 for minus zero */
-        q[i] = float_of((zero & of_zero) | (~zero & (bits_of_float((float)k[i]) | broken)));
+        const uint32_t bits = bits_of_float(x[i]), size = bits & INT32_MAX;
+        const uint32_t zero = -(uint32_t)(size == 0), sign = bits >> 31;
+        const uint32_t broken = -(uint32_t)((int32_t)size >= 0x7f800000);
+        const int32_t v = (int32_t)(((uint32_t)(k[i] - p->middle) << both) + (sign & both));
+        const uint32_t integer = bits_of_float((float)(v + (v < 0 ? 0 : 2)));
+        const uint32_t of_zero = -sign & 0x3f800000u; /* 1 for minus zero */
+        /* all ones: a NaN */
+        q[i] = float_of((zero & of_zero) | (~zero & (integer | broken | -too_far[i])));
     }
 }
 
-INLINE void forward(float *q, const float *x, size_t n, const struct sz_powers *p)
+INLINE void forward(float *q, const float *x, size_t n, const struct sz_powers *p,
+                    struct sz_kept_powers *kept)
 {
     for (size_t i = 0; i < n; i += SZ_BLOCK)
-        forward_block(q + i, x + i, n - i < SZ_BLOCK ? (unsigned)(n - i) : SZ_BLOCK, p);
+        forward_block(q + i, x + i, n - i < SZ_BLOCK ? (unsigned)(n - i) : SZ_BLOCK, p, kept);
 }
 
 INLINE void inverse_block(float *restrict y, const float *restrict q, unsigned n,
-                          const struct sz_powers *p)
+                          const struct sz_powers *p, struct sz_kept_powers *kept)
 {
     int32_t k[SZ_BLOCK];
     uint32_t sign[SZ_BLOCK];
-    const double middle = p->middle;
     const int32_t least = p->least, most = p->most;
     const int both = p->signs == 0;
     const uint32_t all = p->signs == 2 ? UINT32_MAX : 0, parity = both ? 1u : 0u;
@@ -203,79 +276,88 @@ INLINE void inverse_block(float *restrict y, const float *restrict q, unsigned n
         const float number = float_of(bits_of_float(q[i]) & -(uint32_t)(q[i] == q[i]));
         const int32_t integer = (int32_t)number;
         const int32_t v = integer - (integer < 0 ? 0 : 2), counted = v >> both;
-        k[i] = counted < least ? least : counted > most ? most : counted;
+        const int32_t bounded = counted < least ? least : counted > most ? most : counted;
+        k[i] = bounded + p->middle;
         const uint32_t minus = ((uint32_t)v & parity) | (all & 1);
         const uint32_t zero = -(uint32_t)((uint32_t)integer < 2);
         /* the sign bit, and in the others the bits of the value */
         sign[i] = ((zero & (uint32_t)integer) | (~zero & minus)) << 31 | (~zero >> 1);
     }
-    for (unsigned i = 0; i < n; i++)
-        y[i] = (float)magnitude_of((double)k[i] + middle, p);
+    magnitudes(y, k, n, p, kept);
     for (unsigned i = 0; i < n; i++)
         y[i] = float_of((bits_of_float(y[i]) & sign[i] & INT32_MAX) | (sign[i] & 0x80000000u));
 }
 
-INLINE void inverse(float *y, const float *q, unsigned n, const struct sz_powers *p)
+INLINE void inverse(float *y, const float *q, unsigned n, const struct sz_powers *p,
+                    struct sz_kept_powers *kept)
 {
     for (unsigned i = 0; i < n; i += SZ_BLOCK)
-        inverse_block(y + i, q + i, n - i < SZ_BLOCK ? n - i : SZ_BLOCK, p);
+        inverse_block(y + i, q + i, n - i < SZ_BLOCK ? n - i : SZ_BLOCK, p, kept);
 }
 
 #if defined(__x86_64__)
 #define AVX2   __attribute__((target("avx2")))
 #define AVX512 __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl")))
 
-AVX2 static void forward_avx2(float *q, const float *x, size_t n, const struct sz_powers *p)
+AVX2 static void forward_avx2(float *q, const float *x, size_t n, const struct sz_powers *p,
+                              struct sz_kept_powers *kept)
 {
-    forward(q, x, n, p);
+    forward(q, x, n, p, kept);
 }
 
-AVX512 static void forward_avx512(float *q, const float *x, size_t n, const struct sz_powers *p)
+AVX512 static void forward_avx512(float *q, const float *x, size_t n, const struct sz_powers *p,
+                                  struct sz_kept_powers *kept)
 {
-    forward(q, x, n, p);
+    forward(q, x, n, p, kept);
 }
 
-AVX2 static void inverse_avx2(float *y, const float *q, unsigned n, const struct sz_powers *p)
+AVX2 static void inverse_avx2(float *y, const float *q, unsigned n, const struct sz_powers *p,
+                              struct sz_kept_powers *kept)
 {
-    inverse(y, q, n, p);
+    inverse(y, q, n, p, kept);
 }
 
-AVX512 static void inverse_avx512(float *y, const float *q, unsigned n, const struct sz_powers *p)
+AVX512 static void inverse_avx512(float *y, const float *q, unsigned n, const struct sz_powers *p,
+                                  struct sz_kept_powers *kept)
 {
-    inverse(y, q, n, p);
+    inverse(y, q, n, p, kept);
 }
 #endif
 
 void sz_powers_forward(float *q, const float *x, size_t n, const struct sz_powers *p,
-                       enum strait_simd level)
+                       struct sz_kept_powers *kept, enum strait_simd level)
 {
+    if (kept)
+        open_kept(kept, p);
 #if defined(__x86_64__)
     if (level == STRAIT_SIMD_AVX512) {
-        forward_avx512(q, x, n, p);
+        forward_avx512(q, x, n, p, kept);
         return;
     }
     if (level == STRAIT_SIMD_AVX2) {
-        forward_avx2(q, x, n, p);
+        forward_avx2(q, x, n, p, kept);
         return;
     }
 #endif
     (void)level;
-    forward(q, x, n, p);
+    forward(q, x, n, p, kept);
 }
 
 void sz_powers_inverse(float *y, const float *q, unsigned n, const struct sz_powers *p,
-                       enum strait_simd level)
+                       struct sz_kept_powers *kept, enum strait_simd level)
 {
+    if (kept)
+        open_kept(kept, p);
 #if defined(__x86_64__)
     if (level == STRAIT_SIMD_AVX512) {
-        inverse_avx512(y, q, n, p);
+        inverse_avx512(y, q, n, p, kept);
         return;
     }
     if (level == STRAIT_SIMD_AVX2) {
-        inverse_avx2(y, q, n, p);
+        inverse_avx2(y, q, n, p, kept);
         return;
     }
 #endif
     (void)level;
-    inverse(y, q, n, p);
+    inverse(y, q, n, p, kept);
 }

@@ -248,7 +248,7 @@ static bool unpack_powers(struct sz_unpacker *u, float *y, unsigned m)
     }
     if (!sz_unpack_integers(u, q, escape, m))
         return false;
-    sz_powers_inverse(y, q, m, &u->head->powers, u->source.kernels->level);
+    sz_powers_inverse(y, q, m, &u->head->powers, &u->d->kept, u->source.kernels->level);
     for (unsigned i = 0; i < m && u->any_escape; i++)
         y[i] = isnan(q[i]) ? escape[i] : y[i];
     return true;

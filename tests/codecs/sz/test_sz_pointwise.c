@@ -1,5 +1,6 @@
 /* Pointwise bounds and target ratios of sz. */
 #include "codecs/sz/sz.h"
+#include "codecs/sz/sz_head.h"
 #include "tests/kit/suite.h"
 #include "sz_fixture.h"
 
@@ -277,6 +278,57 @@ static void old_stream(void)
     sz_fixture_release(&f);
 }
 
+/* Bounds and scales follow each other: some magnitudes are kept from the tensor before, others are
+ * too far from the middle, some blocks are mostly zeros. All are those that are computed. */
+static void kept_magnitudes(void)
+{
+    enum { N = 20 * SZ_BLOCK + 37 };
+    static const double bounds[] = {1e-3, 1e-3, 0.5, 1e-4, 1e-4, 1e-5};
+    static const float scales[] = {1, 1e-3f, 1e20f, 1, 5, 1e-30f};
+    struct sz_kept_powers *kept = calloc(1, sizeof(*kept));
+    float *x = new_floats(N), *q = new_floats(N), *y = new_floats(N), *q0 = new_floats(N),
+          *y0 = new_floats(N);
+    for (size_t t = 0; t < 6; t++)
+        for (enum strait_simd level = STRAIT_SIMD_PORTABLE; level <= strait_simd_level(); level++) {
+            struct sz_powers powers;
+            make_tensor(x, N, TENSOR_WEIGHTS, t);
+            for (size_t i = 0; i < N; i++) {
+                x[i] *= scales[t] * (i % 50 == 7 ? 1e-7f : 1); /* 5 of a block, far away */
+                x[i] = i / SZ_BLOCK == 3 && i % 3 > 0 ? 0 : x[i];
+            }
+            const struct strait_extent extent = strait_extent_at(level, x, N);
+            CU_ASSERT(sz_powers_for(&powers, bounds[t], x, N, &extent));
+            sz_powers_forward(q, x, N, &powers, kept, level);
+            sz_powers_forward(q0, x, N, &powers, NULL, level);
+            CU_ASSERT(equal_bits(q, q0, 4 * N));
+            for (unsigned i = 0; i < N; i += SZ_BLOCK) {
+                const unsigned n = N - i < SZ_BLOCK ? N - i : SZ_BLOCK;
+                sz_powers_inverse(y + i, q + i, n, &powers, kept, level);
+                sz_powers_inverse(y0 + i, q + i, n, &powers, NULL, level);
+            }
+            CU_ASSERT(equal_bits(y, y0, 4 * N));
+        }
+    free(kept);
+    free(x);
+    free(q);
+    free(y);
+    free(q0);
+    free(y0);
+}
+
+/* As old_stream, with a middle that no float is near. */
+static void odd_middle(void)
+{
+    static const unsigned char bytes[] = {18,   3,    0,    0,   0x80, 0x3e, 0,    0xfe,
+                                          0xff, 0xff, 0xff, 0xf, 1,    3,    0x48, 1};
+    struct strait_error err = {0};
+    struct sz_fixture f;
+    sz_fixture_init(&f, 3, 1);
+    CU_ASSERT_EQUAL(f.ops->decode(f.state, f.y, 3, bytes, sizeof(bytes), &err), -1);
+    CU_ASSERT_STRING_EQUAL(err.text, "expected a stream of 3 values");
+    sz_fixture_release(&f);
+}
+
 static const struct strait_test tests[] = {
     {"every length and kind comes back within e |x|, zeros with their signs", every_length},
     {"every magnitude of a float comes back within e |x|", every_magnitude},
@@ -288,5 +340,7 @@ static const struct strait_test tests[] = {
     {"any tensor takes a target ratio, and keeps the bound that it reports", target_of_anything},
     {"the bound that a stream reports is the one that was asked for", delivered},
     {"a stream written by hand decodes", old_stream},
+    {"magnitudes that are kept are those that are computed", kept_magnitudes},
+    {"a middle outside of all floats is refused", odd_middle},
 };
 STRAIT_SUITE("codecs/sz/sz_pointwise", tests);
