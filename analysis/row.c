@@ -331,7 +331,11 @@ static json_t *approximations(const struct strait_trial *p, const struct strait_
         note(list, "factors of K-FAC are inverted in the time of a table of %zu dimensions",
              e->inverse_s.n);
     char rate[64];
-    if (p->logs[0].link_bytes > 0)
+    const bool copied = e->link.in_memory && p->run.measured_cost;
+    if (p->logs[0].link_bytes > 0 && copied)
+        note(list, "the link between host and accelerator is this host's memory: rows of a cache "
+                   "of zeros are copied there, which rows are drawn");
+    else if (p->logs[0].link_bytes > 0)
         note(list, "the link between host and accelerator is a timer of %s, no byte crosses it; %s",
              strait_quantity_format(rate, sizeof(rate), STRAIT_UNIT_SPEED, e->link.bytes_per_s),
              e->link.gather.n > 0 ? "gathers of rows go by the device's table"

@@ -17,6 +17,7 @@
 #include "cli/kit/command.h"
 #include "cli/kit/files.h"
 #include "campaign/host_header.h"
+#include "workloads/timing/memory_rows.h"
 
 enum { MAX_REPEATS = 15, GROUP = 8, TEXT_CHARS = 512 };
 
@@ -45,6 +46,7 @@ struct calibrate {
     const char *command;       /* for errors: "calibrate codecs" */
     long n_repeats;
     bool force, append, json;
+    bool gathers; /* the memory as a link too */
 };
 
 /* --- measuring ---------------------------------------------------------------------------- */
@@ -291,19 +293,57 @@ static json_t *machine_json(const struct calibrate *c)
                      strait_profile_json(p), "sources", "add", text, "copy", text);
 }
 
+/* The memory as the link of offloading strategies, into the machine and on the screen. */
+static int add_link(json_t *file, const struct calibrate *c, struct strait_error *err)
+{
+    struct strait_gather_speed speed;
+    json_t *pairs = json_array(), *sources = json_object_get(file, "sources");
+    char source[TEXT_CHARS];
+    if (strait_time_gather(&speed, (size_t)c->n_repeats, err) != 0) {
+        json_decref(pairs);
+        return -1;
+    }
+    for (size_t i = 0; i < STRAIT_N_GATHER_ROWS; i++)
+        json_array_append_new(pairs, json_pack("[f, f]", speed.row_bytes[i], speed.efficiency[i]));
+    json_object_set_new(json_object_get(file, "machine"), "link",
+                        json_pack("{s:o, s:o, s:b}", "rate",
+                                  json_sprintf("%.6g MB/s", 1e-6 * speed.bytes_per_s), "gather",
+                                  pairs, "in_memory", 1));
+    snprintf(source, sizeof(source), "%s: copies of an eighth of it, in one piece and by rows",
+             json_string_value(json_object_get(sources, "copy")));
+    json_object_set_new(sources, "link", json_string(source));
+    if (c->json)
+        return 0;
+    printf("\ncopying rows, a drawn eighth of those that no cache holds (in one piece %.0f MB/s)\n",
+           speed.bytes_per_s / 1e6);
+    struct strait_table *t = strait_table_new();
+    strait_table_column(t, "row", true);
+    strait_table_column(t, "MB/s", true);
+    for (size_t i = 0; i < STRAIT_N_GATHER_ROWS; i++) {
+        strait_table_cellf(t, "%.0f B", speed.row_bytes[i]);
+        strait_table_cellf(t, "%.0f", speed.efficiency[i] * speed.bytes_per_s / 1e6);
+    }
+    strait_show_table(t);
+    return 0;
+}
+
 static int calibrate_host(struct calibrate *c, struct strait_error *err)
 {
     if (fill_profile(c, err) != 0)
         return -1;
+    if (!c->json)
+        print_profile(c->profile);
     json_t *machine = machine_json(c);
+    if (c->gathers && add_link(machine, c, err) != 0) {
+        json_decref(machine);
+        return -1;
+    }
     char *text = json_dumps(machine, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
     int failed = text ? 0 : strait_error_memory(err, NULL);
     if (!failed && c->out)
         failed = strait_file_write(c->out, c->force, text, strlen(text), "\n", 1, err);
     if (!failed && c->json)
         strait_command_print_json(machine);
-    else if (!failed)
-        print_profile(c->profile);
     free(text);
     json_decref(machine);
     return failed;
@@ -327,8 +367,11 @@ static const char host_notes[] =
     "values, in one file: a machine. t = fixed + bytes / speed of each tensor, so\n"
     "fixed is what a call costs. An experiment names it: \"device\": \"./here.json\", or\n"
     "--set /device=./here.json; its codecs then take their times from it, unless they\n"
-    "name a profile, or it has none of them.\n\n"
+    "name a profile, or it has none of them.\n"
+    "With --gather the link of offloading strategies is this machine's memory: its\n"
+    "rate, that of rows of 64 B to 64 KiB, and emulations copy there for real.\n\n"
     "  strait calibrate host --out here.json\n"
+    "  strait calibrate host --codec none --gather --out memory.json\n"
     "  strait calibrate host --codec sz --codec zstd --out here.json\n"
     "  strait run wan-check --set /device=./here.json\n";
 
@@ -389,6 +432,8 @@ int strait_calibrate_host(int argc, char **argv)
     const struct strait_option options[] = {
         {"codec", 0, STRAIT_OPTION_TEXTS, &c.texts, "SPEC",
          "measure this codec; repeatable (default all)"},
+        {"gather", 0, STRAIT_OPTION_FLAG, &c.gathers, NULL,
+         "copies of rows too, as the link of offloading"},
         {"title", 0, STRAIT_OPTION_TEXT, &c.title, "TEXT", "of the machine"},
         {"out", 'o', STRAIT_OPTION_TEXT, &c.out, "MACHINE.json", "write the machine"},
         {"force", 0, STRAIT_OPTION_FLAG, &c.force, NULL, "replace what --out names"},

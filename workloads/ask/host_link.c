@@ -6,13 +6,16 @@ int strait_host_link_read(struct strait_host_link *out, struct strait_object *de
                           struct strait_error *err)
 {
     struct strait_object o;
-    const char *gather;
+    const char *file = NULL;
     char where[STRAIT_JSON_POINTER_MAX * 2];
     *out = (struct strait_host_link){.half_row_bytes = NAN};
     if (strait_object_enter(&o, device, "link", true, err) != 0 ||
         strait_object_quantity_or(&o, &out->bytes_per_s, "rate", STRAIT_UNIT_SPEED, 1, 1e15, 25e9,
                                   err) != 0 ||
-        strait_object_string_or(&o, &gather, "gather", NULL, err) != 0)
+        strait_object_bool_or(&o, &out->in_memory, "in_memory", false, err) != 0)
+        return -1;
+    const json_t *gather = strait_object_value(&o, "gather");
+    if (!json_is_array(gather) && strait_object_string_or(&o, &file, "gather", NULL, err) != 0)
         return -1;
     const bool both = gather && strait_object_has(&o, "half_row");
     if (!gather && strait_object_quantity_or(&o, &out->half_row_bytes, "half_row",
@@ -23,9 +26,9 @@ int strait_host_link_read(struct strait_host_link *out, struct strait_object *de
     strait_object_where(&o, "gather", where, sizeof(where));
     if (both)
         return strait_refuse(err, where, "expected a measured curve or half_row, found both");
-    return gather
-               ? strait_measured_load(&out->gather, gather, "row_bytes,efficiency", 1, where, err)
-               : 0;
+    if (file)
+        return strait_measured_load(&out->gather, file, "row_bytes,efficiency", 1, where, err);
+    return gather ? strait_measured_read(&out->gather, gather, 1, where, err) : 0;
 }
 
 void strait_host_link_release(struct strait_host_link *l)

@@ -43,6 +43,27 @@ static int read_points(struct strait_measured *m, struct strait_csv *csv, double
     return m->n > 0 ? 0 : strait_csv_fail(csv, err, "expected at least one point, found none");
 }
 
+int strait_measured_read(struct strait_measured *out, const json_t *pairs, double most,
+                         const char *where, struct strait_error *err)
+{
+    size_t i;
+    json_t *pair;
+    *out = (struct strait_measured){0};
+    json_array_foreach ((json_t *)pairs, i, pair) {
+        const double x = json_number_value(json_array_get(pair, 0)),
+                     y = json_number_value(json_array_get(pair, 1));
+        if (json_array_size(pair) != 2 || !(x > (i > 0 ? out->x[i - 1] : 0) && x <= 1e15) ||
+            !(y > 0 && y <= most))
+            return strait_refuse(err, where,
+                                 "expected pairs with an ascending first number and a second "
+                                 "one of at most %g, found pair %zu",
+                                 most, i + 1);
+        if (add(out, x, y) != 0)
+            return strait_error_memory(err, where);
+    }
+    return out->n > 0 ? 0 : strait_refuse(err, where, "expected at least one pair, found none");
+}
+
 int strait_measured_load(struct strait_measured *out, const char *path, const char *header,
                          double most, const char *where, struct strait_error *err)
 {

@@ -1,6 +1,7 @@
 /* A measured curve, interpolated and extrapolated in log-log space, so that powers of x are
  * exact. */
 #pragma once
+#include <jansson.h>
 #include <stddef.h>
 #include "core/error.h"
 
@@ -16,6 +17,9 @@ struct strait_measured {
  *  Returns: 0, or -1 with *err INPUT; release in either case */
 int strait_measured_load(struct strait_measured *out, const char *path, const char *header,
                          double most, const char *where, struct strait_error *err);
+/** The same from an array of pairs: [[64, 0.2], [128, 0.35]]. */
+int strait_measured_read(struct strait_measured *out, const json_t *pairs, double most,
+                         const char *where, struct strait_error *err);
 void strait_measured_release(struct strait_measured *m);
 /** y at x > 0; a single point gives a constant. */
 double strait_measured_at(const struct strait_measured *m, double x);

@@ -82,9 +82,9 @@ void *strait_alloc(struct strait_rank *r, size_t n, size_t size)
 /* --- compute ------------------------------------------------------------------------------ */
 
 struct strait_task *strait_copy_start(struct strait_rank *r, enum strait_resource link,
-                                      double bytes, double cost_s)
+                                      double bytes, double cost_s, void (*fn)(void *), void *arg)
 {
-    struct strait_task *task = strait_work_start(r, STRAIT_SPAN_TRANSFER, link, cost_s, NULL, NULL);
+    struct strait_task *task = strait_work_start(r, STRAIT_SPAN_TRANSFER, link, cost_s, fn, arg);
     task->moved_bytes = (size_t)bytes;
     return task;
 }

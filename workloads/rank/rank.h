@@ -124,10 +124,10 @@ void strait_work(struct strait_rank *r, enum strait_span_kind kind, enum strait_
 struct strait_task *strait_work_start(struct strait_rank *r, enum strait_span_kind kind,
                                       enum strait_resource resource, double cost_s,
                                       void (*fn)(void *), void *arg);
-/** Copy bytes over the host-accelerator link (STRAIT_TO_ACCEL or STRAIT_FROM_ACCEL) in cost_s.
- *  Modelled as a timed job on every backend; transfers do not contend. */
+/** Copy bytes over the host-accelerator link (STRAIT_TO_ACCEL or STRAIT_FROM_ACCEL), as
+ *  strait_work_start; fn NULL: only time passes. Transfers do not contend. */
 struct strait_task *strait_copy_start(struct strait_rank *r, enum strait_resource link,
-                                      double bytes, double cost_s);
+                                      double bytes, double cost_s, void (*fn)(void *), void *arg);
 /** The resource that the model computes on: STRAIT_ACCEL, or STRAIT_CPU if its table was timed on
  *  one. */
 enum strait_resource strait_device(const struct strait_rank *r);

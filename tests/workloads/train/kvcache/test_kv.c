@@ -111,6 +111,61 @@ static void gathered(void)
     unlink(path);
 }
 
+#define IN_MEMORY "{\"rate\":\"1 GB/s\",\"gather\":[[64,0.25],[1024,1]],\"in_memory\":true}"
+
+static json_t *in_memory(void)
+{
+    return json_pack("{s:o}", "/device/link", json_loads(IN_MEMORY, 0, NULL));
+}
+
+/* In simulation the link is a timer all the same, of pairs as of a file: rows of 256 B at half the
+ * rate. */
+static void pairs(void)
+{
+    static const char text[] =
+        EXPERIMENT("{\"name\":\"kvapprox\",\"rounds\":1,\"tokens\":1000,\"layers\":1,"
+                   "\"kv_heads\":8,\"head_dim\":64,\"top_k\":100,\"compute\":\"1 ms\"}");
+    CU_ASSERT_DOUBLE_EQUAL(total_s(text, in_memory()), 0.128e-3 + 0.2048e-3 / 0.5 + 1e-3, 1e-9);
+}
+
+static bool can_emulate(const char *text)
+{
+    struct strait_error err = {0};
+    struct strait_outcome o = strait_outcome_of(text, in_memory(), "default", &strait_fluid,
+                                                (struct strait_trial_options){0});
+    const bool can = strait_emu.check(&o.point->run, &err) == 0;
+    if (!can)
+        strait_test_skip(err.text);
+    strait_outcome_free(&o);
+    return can;
+}
+
+/* Between processes the cache is there: 3 tokens of 4 layers as much as ever is copied, in the time
+ * that it takes, 0.8 GB in all of them, which no memory copies in a millisecond. */
+static void copied(void)
+{
+    static const char text[] =
+        EXPERIMENT("{\"name\":\"kvfull\",\"rounds\":3,\"tokens\":32768,\"layers\":4,"
+                   "\"kv_heads\":8,\"head_dim\":64,\"compute\":\"0 s\"}");
+    static const char some[] =
+        EXPERIMENT("{\"name\":\"kvapprox\",\"rounds\":3,\"tokens\":32768,\"layers\":4,"
+                   "\"kv_heads\":8,\"head_dim\":64,\"top_k\":16384,\"compute\":\"0 s\"}");
+    const char *const texts[] = {text, some};
+    for (int i = 0; i < 2 && can_emulate(texts[i]); i++) {
+        const double layer = 2.0 * 32768 * 8 * 64 * 2;
+        struct strait_outcome o = strait_outcome_of(
+            texts[i], in_memory(), "default", &strait_emu,
+            (struct strait_trial_options){.real_payload = true, .measured_cost = true});
+        CU_ASSERT_EQUAL((double)o.point->logs[0].link_bytes, 12 * layer / (i + 1));
+        CU_ASSERT(o.total_s > 1e-3);
+        strait_outcome_free(&o);
+        o = strait_outcome_of(texts[i], in_memory(), "default", &strait_fluid,
+                              (struct strait_trial_options){.plans_memory = true});
+        CU_ASSERT(o.point->logs[0].allocated_bytes >= (4 + 1.0 / (i + 1)) * layer);
+        strait_outcome_free(&o);
+    }
+}
+
 /* --- rows ---------------------------------------------------------------------------------- */
 
 static json_t *row_of(const char *experiment, json_t *settings)
@@ -263,6 +318,8 @@ static const struct strait_test tests[] = {
     {"a whole cache streams one layer ahead of the computation", full},
     {"the chosen rows are fetched, after scoring or ahead of it", approximate},
     {"rows are gathered as a measured curve says", gathered},
+    {"pairs are a curve too, and in simulation memory is a timer", pairs},
+    {"in an emulation a cache in memory is copied", copied},
     {"the bytes over the link are those of what is fetched, however many rounds", link_bytes},
     {"rows tell what the chosen keys find and cost", told},
     {"tables show bytes over the link, recall and error", shown},
