@@ -10,7 +10,7 @@
  * beyond the spread of equal machines (p90 over p50 of the shipped models' steps). */
 static const double STRAGGLER_RATIO = 1.1;
 
-enum limit { OTHER, LATENCY, COMPUTE, ENCODE, DECODE, AGGREGATE, LINKS, STRAGGLER };
+enum limit { OTHER, LATENCY, COMPUTE, ENCODE, DECODE, AGGREGATE, HOST_LINK, LINKS, STRAGGLER };
 static const struct {
     const char *by, *text; /* in the row; in a sentence, before where it is */
 } limits[] = {[OTHER] = {"other", "nothing that is logged"},
@@ -19,6 +19,7 @@ static const struct {
               [ENCODE] = {"encode", "encoding at "},
               [DECODE] = {"decode", "decoding at "},
               [AGGREGATE] = {"aggregate", "adding up at "},
+              [HOST_LINK] = {"host-link", "the link to the accelerator of "},
               [LINKS] = {"link", ""},
               [STRAGGLER] = {"straggler", "straggler "}};
 
@@ -53,7 +54,9 @@ static struct verdict of_rank(enum limit limit, enum strait_part part,
     const bool straggles = limit == COMPUTE && slower_ratio(u, in, rank) > STRAGGLER_RATIO;
     v.limit = straggles ? STRAGGLER : limit;
     strait_rank_name(v.at, in->has_server, rank);
-    v.utilisation = limit == COMPUTE && !in->on_cpu ? u->accelerators[rank] : u->cores[rank];
+    v.utilisation = limit == HOST_LINK                ? u->host_links[rank]
+                    : limit == COMPUTE && !in->on_cpu ? u->accelerators[rank]
+                                                      : u->cores[rank];
     return v;
 }
 
@@ -68,7 +71,8 @@ static struct verdict judge(const struct strait_critical_path *p,
     } ranks[] = {{COMPUTE, STRAIT_PART_COMPUTE},
                  {ENCODE, STRAIT_PART_ENCODE},
                  {DECODE, STRAIT_PART_DECODE},
-                 {AGGREGATE, STRAIT_PART_AGGREGATE}};
+                 {AGGREGATE, STRAIT_PART_AGGREGATE},
+                 {HOST_LINK, STRAIT_PART_TRANSFER}}; /* of a rank: no network's */
     struct verdict v = {
         .limit = OTHER, .s = p->part_s[STRAIT_PART_OTHER], .utilisation = NAN, .link = -1};
     if (p->part_s[STRAIT_PART_LATENCY] > v.s) {
@@ -76,7 +80,8 @@ static struct verdict judge(const struct strait_critical_path *p,
         v.s = p->part_s[STRAIT_PART_LATENCY];
     }
     for (size_t i = 0; i < sizeof(ranks) / sizeof(*ranks); i++)
-        if (p->part_s[ranks[i].part] > v.s)
+        if (p->part_s[ranks[i].part] > v.s &&
+            (ranks[i].limit != HOST_LINK || p->rank[STRAIT_PART_TRANSFER] >= 0))
             v = of_rank(ranks[i].limit, ranks[i].part, p, u, in);
     for (int kind = 0; kind < STRAIT_N_LINKS; kind++)
         if (p->busiest[kind] >= 0 && p->links_s[kind] > v.s) {

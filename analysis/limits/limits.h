@@ -43,8 +43,8 @@ struct strait_limits_inputs {
  *                   `at`
  *  "limits"         {"by", "at", "share", "utilisation", "text"}: what has the largest share of the
  *                   critical path: "link" (all links of a kind, both directions together; `at` is
- *                   the worst), "latency", "straggler", "compute", "encode", "decode", "aggregate"
- *                   or "other"; utilisation: of that resource, null for none
+ *                   the worst), "host-link" (between host and accelerator), "latency", "straggler",
+ *                   "compute", "encode", "decode", "aggregate" or "other"; utilisation: of that resource, null for none
  *  All three are null where no round is known in full.
  *  Returns: 0, or -1 with *err NOMEM
  *  Cost:    O(s log s) for s spans */

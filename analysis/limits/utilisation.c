@@ -8,8 +8,8 @@
 #include "carried.h"
 
 static const char *const names[STRAIT_N_USES] = {
-    "client_out", "client_in",     "server_out",   "server_in",    "site_out",
-    "site_in",    "between_sites", "accelerators", "client_cores", "server_cores"};
+    "client_out",    "client_in",    "server_out", "server_in",    "site_out",    "site_in",
+    "between_sites", "accelerators", "host_links", "client_cores", "server_cores"};
 
 const char *strait_rank_name(char buf[STRAIT_LINK_NAME_CHARS], bool has_server, int rank)
 {
@@ -64,6 +64,8 @@ static void add_span(struct strait_utilisation *u, const struct strait_limits_in
         u->cores[rank] += share / (serves && in->n_server_cores > 0 ? in->n_server_cores : 1);
         break;
     case STRAIT_SPAN_TRANSFER:
+        if (s->peer < 0)
+            u->host_links[rank] += share;
         if (!strait_carried_crosses(n, s))
             break;
         for (int n_hops = strait_network_path(n, s->peer, s->rank, links), i = 0; i < n_hops; i++)
@@ -82,7 +84,8 @@ int strait_utilisation_of(struct strait_utilisation *u, const struct strait_limi
     u->links = calloc((size_t)u->n_links + 1, sizeof(*u->links));
     u->accelerators = calloc((size_t)u->n_ranks, sizeof(*u->accelerators));
     u->cores = calloc((size_t)u->n_ranks, sizeof(*u->cores));
-    if (!u->links || !u->accelerators || !u->cores) {
+    u->host_links = calloc((size_t)u->n_ranks, sizeof(*u->host_links));
+    if (!u->links || !u->accelerators || !u->cores || !u->host_links) {
         strait_utilisation_release(u);
         return strait_error_memory(err, "limits");
     }
@@ -106,6 +109,7 @@ void strait_utilisation_release(struct strait_utilisation *u)
     free(u->links);
     free(u->accelerators);
     free(u->cores);
+    free(u->host_links);
     memset(u, 0, sizeof(*u));
 }
 
@@ -154,6 +158,11 @@ json_t *strait_utilisation_json(const struct strait_utilisation *u,
     if (!in->on_cpu)
         put(all, STRAIT_USE_ACCELERATORS, u->accelerators, n_servers, n_clients, 1, NULL,
             in->has_server);
+    bool is_crossed = false;
+    for (int r = 0; r < u->n_ranks; r++)
+        is_crossed = is_crossed || u->host_links[r] > 0;
+    put(all, STRAIT_USE_HOST_LINKS, u->host_links, n_servers, is_crossed ? n_clients : 0, 1, NULL,
+        in->has_server);
     put(all, STRAIT_USE_CLIENT_CORES, u->cores, n_servers, n_clients, 1, NULL, in->has_server);
     put(all, STRAIT_USE_SERVER_CORES, u->cores, 0, n_servers, 1, NULL, in->has_server);
     return all;

@@ -12,6 +12,7 @@ enum strait_use {
     STRAIT_USE_SITE_IN,
     STRAIT_USE_BETWEEN_SITES,
     STRAIT_USE_ACCELERATORS,
+    STRAIT_USE_HOST_LINKS, /* where anything crosses them */
     STRAIT_USE_CLIENT_CORES,
     STRAIT_USE_SERVER_CORES,
     STRAIT_N_USES
@@ -19,7 +20,7 @@ enum strait_use {
 
 struct strait_utilisation {
     double *links;                /* by link: share of the time that it was filled; owned */
-    double *accelerators, *cores; /* by rank; owned */
+    double *accelerators, *cores, *host_links; /* by rank; owned */
     int n_links, n_ranks;
 };
 

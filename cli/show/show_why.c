@@ -26,6 +26,7 @@ static const char *const texts[][2] = {{"compute", "computing"},
                                        {"site_in", "sites' ports, in"},
                                        {"between_sites", "links between sites"},
                                        {"accelerators", "accelerators"},
+                                       {"host_links", "links to accelerators"},
                                        {"client_cores", "clients' cores"},
                                        {"server_cores", "server's cores"}};
 

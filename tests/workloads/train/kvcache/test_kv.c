@@ -201,6 +201,12 @@ static void link_bytes(void)
         json_t *row = row_of(text, json_pack("{s:I}", "/strategy/rounds", rounds));
         CU_ASSERT_EQUAL(number(row, "bytes", "link"), (double)rounds * 4 * 2048000);
         CU_ASSERT_EQUAL(number(row, "bytes", "payload"), 0);
+        const json_t *limits = json_object_get(row, "limits");
+        CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(limits, "by")), "host-link");
+        CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(limits, "at")), "rank 0");
+        /* it never rests after the first layer, until the last is computed with */
+        const double first_s = rounds == 1 ? 0.5 / (2.048 * 4 + 0.5) : 0.5 / (2.048 * 4 * 3);
+        CU_ASSERT(number(row, "limits", "utilisation") > 1 - 2 * first_s);
         json_decref(row);
         row = row_of(few, json_pack("{s:I}", "/strategy/rounds", rounds));
         CU_ASSERT_EQUAL(number(row, "bytes", "link"), (double)rounds * 4 * 163840);
