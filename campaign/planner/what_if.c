@@ -17,6 +17,7 @@ static const struct {
     [STRAIT_FASTER_DECODE] = {"decode", "decoding"},
     [STRAIT_FASTER_CORES] = {"server_cores", "the server's decoding cores"},
     [STRAIT_FASTER_ADD] = {"aggregate", "adding up"},
+    [STRAIT_FASTER_HOST_LINK] = {"host_links", "links to accelerators"},
     [STRAIT_FASTER_CLIENTS] = {"client_ports", "the clients' ports, both ways"},
     [STRAIT_FASTER_CLIENT_OUT] = {"client_out", "the clients' ports, out"},
     [STRAIT_FASTER_CLIENT_IN] = {"client_in", "the clients' ports, in"},
@@ -66,6 +67,8 @@ bool strait_faster_applies(enum strait_faster what, const struct strait_experime
     case STRAIT_FASTER_CORES:
         return !strait_plan_is_plain(e) && e->strategy->has_server &&
                strait_experiment_has_param(e, "decode_cores");
+    case STRAIT_FASTER_HOST_LINK: /* what lies in the host's memory has elements of some size */
+        return strait_experiment_has_param(e, "element_bytes");
     case STRAIT_FASTER_SERVER:
     case STRAIT_FASTER_SERVER_OUT:
     case STRAIT_FASTER_SERVER_IN:
@@ -209,6 +212,9 @@ static bool speed_up(struct strait_experiment *e, struct strait_profile *profile
     case STRAIT_FASTER_ADD:
         speed_adding(e, profile, factor);
         break;
+    case STRAIT_FASTER_HOST_LINK:
+        e->link.bytes_per_s *= factor;
+        break;
     default:
         return speed_network(e, what, factor);
     }
@@ -230,7 +236,7 @@ json_t *strait_what_if(const struct strait_plan_setup *setup, const json_t *reso
     changed.profile = &profile;
     if (strait_experiment_read(&e, setup->file, resolved, err) == 0) {
         if (!speed_up(e, &profile, what, factor))
-            strait_error_set(err, STRAIT_ERR_NOMEM, "what if", "memory ran out");
+            strait_error_memory(err, "what if");
         else if (strait_trial_new(&p, e, &profile, &sized, err) == 0 &&
                  strait_trial_run(p, &strait_fluid, err) == 0)
             row = strait_row_new(p, &context, err);

@@ -89,6 +89,32 @@ static void links(void)
     tear_down();
 }
 
+/* A layer of 2 x 1000 x 8 x 64 x 2 B takes 2.048 ms at 1 GB/s and is computed with in 1 ms: 4 tokens
+ * of 4 layers end with the last one's computation, but for the first token's wait. */
+static void host_link(void)
+{
+    set_up("\"none\"");
+    struct strait_error err = {0};
+    struct strait_experiment *e;
+    CU_ASSERT_EQUAL_FATAL(strait_experiment_read(&e, "test.json", point, &err), 0);
+    CU_ASSERT_FALSE(strait_faster_applies(STRAIT_FASTER_HOST_LINK, e));
+    strait_experiment_free(e);
+    json_object_set_new(point, "strategy",
+                        json_pack("{s:s, s:i, s:i, s:i, s:i, s:i, s:s}", "name", "kvfull", "rounds",
+                                  4, "tokens", 1000, "layers", 4, "kv_heads", 8, "head_dim", 64,
+                                  "compute", "1 ms"));
+    json_object_set_new(point, "device", json_pack("{s:{s:s}}", "link", "rate", "1 GB/s"));
+    json_object_set_new(point, "clients", json_integer(1));
+    CU_ASSERT_EQUAL_FATAL(strait_experiment_read(&e, "test.json", point, &err), 0);
+    CU_ASSERT_TRUE(strait_faster_applies(STRAIT_FASTER_HOST_LINK, e));
+    strait_experiment_free(e);
+    same(round_s(STRAIT_FASTER_NOTHING, 2), (16 * 2.048e-3 + 1e-3) / 4);
+    same(round_s(STRAIT_FASTER_HOST_LINK, 2), (16 * 1.024e-3 + 1e-3) / 4);
+    same(round_s(STRAIT_FASTER_HOST_LINK, 4), (0.512e-3 + 16 * 1e-3) / 4);
+    same(round_s(STRAIT_FASTER_COMPUTE, 2), (16 * 2.048e-3 + 0.5e-3) / 4);
+    tear_down();
+}
+
 /* A port that changes its rate, and one whose rate other traffic shares: of 1 Gbps in one step, and
  * of 0.8 left of it, which twice as fast leaves 1.8. The server has 100 Gbps, so that four clients
  * do not meet. */
@@ -217,6 +243,7 @@ static void command(void)
 static const struct strait_test tests[] = {
     {"links that are twice as fast save what they carry", links},
     {"a port that changes or is shared is twice as fast too", ports},
+    {"a faster link to the accelerator saves what crosses it", host_link},
     {"codecs that are twice as fast save half their time", codecs},
     {"the largest gain comes first", order},
     {"any row of a folder is explained", command},
