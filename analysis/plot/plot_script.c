@@ -225,21 +225,32 @@ static const char *next_line(const char *text, size_t wrap)
     return text + (*text == ' ');
 }
 
-void strait_plot_put_text(FILE *out, const char *text, size_t wrap)
+/* Letters of `doubled` are written twice. */
+static void put_text(FILE *out, const char *text, size_t wrap, const char *doubled)
 {
     const char *between = "";
     do {
         const char *end = text + line_bytes(text, wrap), *next = next_line(text, wrap);
         fprintf(out, "%s'", between);
         for (; text < end; text++) {
-            if (*text == '\'')
-                fputc('\'', out);
+            if (strchr(doubled, *text))
+                fputc(*text, out);
             fputc((unsigned char)*text < ' ' ? ' ' : *text, out);
         }
         fputs("'", out);
         between = ".\"\\n\".";
         text = next;
     } while (*text);
+}
+
+void strait_plot_put_text(FILE *out, const char *text, size_t wrap)
+{
+    put_text(out, text, wrap, "'");
+}
+
+void strait_plot_put_tic(FILE *out, const char *text, size_t wrap)
+{
+    put_text(out, text, wrap, "'%");
 }
 
 void strait_plot_put_codec(FILE *out, const char *label)

@@ -43,6 +43,8 @@ char *strait_plot_set(const json_t *set);
 /** Text as an expression for gnuplot, in single quotes, inside of which it substitutes nothing; in
  *  lines of `wrap` letters at most, 0: in one. */
 void strait_plot_put_text(FILE *out, const char *text, size_t wrap);
+/** The same for a tic's label, which is a format of printf to gnuplot: "50 %" as '50 %%'. */
+void strait_plot_put_tic(FILE *out, const char *text, size_t wrap);
 /** How many lines that makes. */
 size_t strait_plot_n_lines(const char *text, size_t wrap);
 /** A codec's label, in words where there is none. */

@@ -132,8 +132,8 @@ static void put_names(const struct strait_sheet *s, FILE *out, char axis, const 
     json_array_foreach (names, i, name) {
         if (i > 0)
             fputs(", ", out);
-        strait_plot_put_text(out, shown ? json_string_value(name) : "",
-                             axis == 'x' ? STRAIT_SHEET_NAME_LETTERS : 0);
+        strait_plot_put_tic(out, shown ? json_string_value(name) : "",
+                            axis == 'x' ? STRAIT_SHEET_NAME_LETTERS : 0);
         fprintf(out, " %zu", i);
     }
     fputs(")\n", out);

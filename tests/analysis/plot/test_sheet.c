@@ -389,7 +389,20 @@ static void legend_lines(void)
     json_decref(figure);
 }
 
+/* To gnuplot a tic's label is a format, in which a percent sign is written twice. */
+static void percent(void)
+{
+    char *text = NULL;
+    size_t len_bytes;
+    FILE *out = open_memstream(&text, &len_bytes);
+    strait_plot_put_tic(out, "loss 0.5 %, it's", 11);
+    fclose(out);
+    CU_ASSERT_STRING_EQUAL(text, "'loss 0.5 %%,'.\"\\n\".'it''s'");
+    free(text);
+}
+
 static const struct strait_test tests[] = {
+    {"a tic's label may have a percent sign", percent},
     {"panels stand in as many columns as their number wants", arranged},
     {"pages have the sizes of screens, slides and journals", pages},
     {"three panels stand beside each other where there is room", three},
