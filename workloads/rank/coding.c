@@ -154,21 +154,17 @@ struct strait_packet *strait_encode_within(struct strait_rank *r, struct strait_
     return strait_encode_at(r, c, (struct strait_within){NAN, .by_row = by_row}, x);
 }
 
-/* The codec of a received frame: of two codecs with one name, the one with the frame's bound, else
- * with its kind of bound. */
+/* The codec of a received frame, or NULL. */
 static struct strait_codec *codec_of(struct strait_rank_state *w, const struct strait_packet *p)
 {
-    struct strait_codec *found = NULL;
-    for (int i = STRAIT_N_CODECS - 1; i >= 0; i--) {
-        const struct strait_codec_spec *spec = &w->codecs[i].choice->spec;
-        if (spec->ops->id != p->codec_id || spec->bound.kind != p->bound.kind ||
-            w->codecs[i].choice->reference != (bool)(p->flags & STRAIT_PACKET_REFERS))
-            continue;
-        if (!found || spec->bound.value == p->bound.value ||
-            found->choice->spec.bound.value != p->bound.value)
-            found = &w->codecs[i];
-    }
-    return found;
+    const unsigned i = p->flags / STRAIT_PACKET_CODEC;
+    if (i >= STRAIT_N_CODECS)
+        return NULL;
+    const struct strait_codec_choice *choice = w->codecs[i].choice;
+    return choice->spec.ops->id == p->codec_id && choice->spec.bound.kind == p->bound.kind &&
+                   choice->reference == (bool)(p->flags & STRAIT_PACKET_REFERS)
+               ? &w->codecs[i]
+               : NULL;
 }
 
 static void copy_now(void *arg)

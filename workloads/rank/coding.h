@@ -32,8 +32,9 @@ struct strait_remembered {
     struct strait_remembered *next;
 };
 
-/* Flags of packets: coded against a reference; sent to whom the reference came from. */
-enum { STRAIT_PACKET_REFERS = 1, STRAIT_PACKET_COMES_BACK = 2 };
+/* Flags of packets: coded against a reference; sent to whom the reference came from; above them
+ * which of a rank's codecs encoded it, since two may differ in what a frame does not say. */
+enum { STRAIT_PACKET_REFERS = 1, STRAIT_PACKET_COMES_BACK = 2, STRAIT_PACKET_CODEC = 4 };
 
 /* Values that one rank encoded and others decoded: a sender has one for all of its receivers or for
  * one of them, a receiver one for each sender. */

@@ -123,8 +123,9 @@ void strait_codec_label(struct strait_packet *p, const struct strait_codec *c, d
     p->raw_bytes = 4 * n_elems;
     p->n_elems = n_elems;
     p->codec_id = c->choice->spec.ops->id;
+    p->flags = STRAIT_PACKET_CODEC * (unsigned)(c - c->wrap->codecs);
     if (c->choice->reference)
-        p->flags = STRAIT_PACKET_REFERS | (strait_line_keeps(c) ? 0 : STRAIT_PACKET_COMES_BACK);
+        p->flags |= STRAIT_PACKET_REFERS | (strait_line_keeps(c) ? 0 : STRAIT_PACKET_COMES_BACK);
     p->bound = c->choice->spec.bound;
     if (!isnan(bound))
         p->bound.value = bound;

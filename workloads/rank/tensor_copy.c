@@ -111,10 +111,8 @@ struct strait_packet *strait_snapshot(struct strait_rank *r, struct strait_codec
         .arg = &copy,
         .readings = strait_reading_of(w, STRAIT_READING_COPY, NULL, NAN, x)};
     strait_rank_state_work(r, STRAIT_SPAN_ENCODE, &job);
-    p->payload_bytes = p->raw_bytes = n_bytes;
-    p->n_elems = strait_n_elems(x);
-    p->codec_id = c->choice->spec.ops->id;
-    p->bound = c->choice->spec.bound;
+    p->payload_bytes = n_bytes;
+    strait_codec_label(p, c, NAN, x);
     strait_rank_state_hold(w,
                            (double)n_bytes); /* until this rank drops it, like a received packet */
     return p;

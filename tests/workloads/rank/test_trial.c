@@ -61,6 +61,29 @@ static void codec_speed(void)
     strait_outcome_free(&o);
 }
 
+/* Two codecs of one name and bound, four times as fast on one way: who receives decodes with the
+ * sender's. The client decodes what came down, the server what came up. */
+static void codec_each_way(void)
+{
+    double decode_s[3][2]; /* plain, fast up, fast down; server, client */
+    for (int i = 0; i < 3; i++) {
+        json_t *settings = json_pack("{s:i, s:{s:s, s:{s:f}, s:i}, s:i}", "/clients", 1,
+                                     "/download_codec", "name", "sz", "bound", "range", 1e-3,
+                                     "speed", i == 2 ? 4 : 1, "/codec/speed", i == 1 ? 4 : 1);
+        struct strait_outcome o =
+            strait_outcome_of(text, settings, "default", &strait_fluid,
+                              (struct strait_trial_options){.every_round = true});
+        for (int rank = 0; rank < 2; rank++)
+            decode_s[i][rank] = o.point->logs[rank].total_s[STRAIT_SPAN_DECODE];
+        strait_outcome_free(&o);
+    }
+    CU_ASSERT_DOUBLE_EQUAL(decode_s[1][0], decode_s[0][0] / 4, 1e-12);
+    CU_ASSERT_DOUBLE_EQUAL(decode_s[1][1], decode_s[0][1], 1e-12);
+    CU_ASSERT_DOUBLE_EQUAL(decode_s[2][0], decode_s[0][0], 1e-12);
+    CU_ASSERT_DOUBLE_EQUAL(decode_s[2][1], decode_s[0][1] / 4, 1e-12);
+    CU_ASSERT_AT_LEAST(decode_s[0][1], 1e-6);
+}
+
 /* What each of three clients has sent: equal where all send the values of the first, different
  * where each has its own (resnet's are tiled from an offset that depends on the rank). */
 static void shared_values(void)
@@ -196,6 +219,7 @@ static const struct strait_test tests[] = {
     {"clients that share values send the same bytes", shared_values},
     {"without codec cost no bound takes time", no_codec_cost},
     {"a codec can be taken faster than its profile", codec_speed},
+    {"who receives decodes by the codec of who sent", codec_each_way},
     {"training is planned for all seeds", training_of_all_seeds},
 };
 STRAIT_SUITE("workloads/rank/trial", tests);
