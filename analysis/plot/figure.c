@@ -150,7 +150,7 @@ static json_t *line_of(json_t *panel, const char *label)
 /* Panels of several numbers are told apart by them. */
 static json_t *panel_of(struct making *m, const json_t *row, const char *y, json_t *y_axis)
 {
-    char *title = strait_plot_places_text(row, m->places.facets, true), *key = NULL;
+    char *title = strait_plot_places_text(&m->places, row, m->places.facets, true), *key = NULL;
     json_t *panel = NULL;
     if (title && asprintf(&key, "%s\n%s", y, title) >= 0) {
         panel = find_in(m->panels, "key", key);
@@ -179,7 +179,7 @@ static int add_row(struct making *m, const json_t *row, const char *y, json_t *y
     json_t *panel = panel_of(m, row, y, y_axis);
     char *label = m->q->kind == STRAIT_FIGURE_PHASES ? strdup(strrchr(y, '/') + 1)
                   : of.by                            ? strdup("")
-                          : strait_plot_places_text(row, m->places.series,
+                          : strait_plot_places_text(&m->places, row, m->places.series,
                                                     json_array_size(m->places.series) > 1);
     int status = -1;
     if (!panel || !label)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analysis/columns/columns.h"
+#include "analysis/fields.h"
 #include "analysis/label.h"
 #include "axis.h"
 #include "core/json.h"
@@ -13,6 +14,7 @@
 
 /* A value that is varied as a whole and whose label is longer is told by what differs inside. */
 enum { MAX_LABEL_CHARS = 60 };
+enum { KEY_FLAGS = JSON_COMPACT | JSON_SORT_KEYS | JSON_ENCODE_ANY };
 
 static bool has(const json_t *pointers, const char *pointer)
 {
@@ -205,10 +207,76 @@ static size_t n_values(const json_t *columns, const json_t *pointers)
     return n;
 }
 
+/* A value in few letters: of a port what it has ("1 Gbps 50 ms"), of a path the file's name. */
+static char *short_value(const json_t *value)
+{
+    const char *path = json_string_value(value), *slash = path ? strrchr(path, '/') : NULL, *key;
+    const size_t len_bytes = slash ? strcspn(slash + 1, ".") : 0;
+    if (len_bytes > 0 && slash[1 + len_bytes])
+        return strndup(slash + 1, len_bytes);
+    char *text = NULL;
+    json_t *object = path && *path == '{' ? json_loads(path, 0, NULL) : NULL, *part;
+    json_object_foreach (object, key, part) {
+        char *before = text, *own = strait_label_value(part);
+        if (asprintf(&text, "%s%s%s", before ? before : "", before ? " " : "", own ? own : "") < 0)
+            text = NULL;
+        free(before);
+        free(own);
+    }
+    json_decref(object);
+    return text ? text : strait_label_value(value);
+}
+
+/* {key: text} of the values at a pointer: in few letters where that tells them apart. */
+static json_t *texts_of(const json_t *columns, const char *pointer)
+{
+    json_t *keys = json_object(), *texts = json_object(), *owners = json_object(), *row, *value;
+    const char *key;
+    size_t i;
+    json_array_foreach (columns, i, row) {
+        char *own = (value = strait_column(row, pointer)) ? json_dumps(value, KEY_FLAGS) : NULL;
+        if (own)
+            json_object_set(keys, own, value);
+        free(own);
+        json_decref(value);
+    }
+    for (int whole = 0; whole < 2; whole++) {
+        json_object_foreach (keys, key, value) {
+            char *text = whole ? strait_label_value(value) : short_value(value);
+            if (whole ? !json_object_get(texts, key) : text != NULL)
+                json_object_set_new(texts, key, json_string(text ? text : key));
+            free(text);
+        }
+        json_object_clear(owners);
+        json_object_foreach (texts, key, value)
+            json_object_set_new(owners, json_string_value(value),
+                                json_integer(1 + json_integer_value(json_object_get(
+                                                     owners, json_string_value(value)))));
+        json_object_foreach (keys, key, value)
+            if (json_integer_value(json_object_get(owners, strait_text_of(texts, key))) > 1)
+                json_object_del(texts, key);
+    }
+    json_object_foreach (keys, key, value)
+        if (!json_object_get(texts, key))
+            json_object_set_new(texts, key, json_string(key));
+    json_decref(keys);
+    json_decref(owners);
+    return texts;
+}
+
+static void put_texts(json_t *texts, const json_t *columns, const json_t *pointers)
+{
+    json_t *pointer;
+    size_t i;
+    json_array_foreach (pointers, i, pointer)
+        json_object_set_new(texts, json_string_value(pointer),
+                            texts_of(columns, json_string_value(pointer)));
+}
+
 int strait_plot_places_find(struct strait_plot_places *places, const json_t *columns, const char *x,
                             const struct strait_figure_question *q, struct strait_error *err)
 {
-    *places = (struct strait_plot_places){json_array(), json_array()};
+    *places = (struct strait_plot_places){json_array(), json_array(), json_object()};
     if (check(columns, "x", x, err) != 0 ||
         (q->series && check(columns, "series", q->series, err) != 0))
         return -1;
@@ -238,6 +306,8 @@ int strait_plot_places_find(struct strait_plot_places *places, const json_t *col
     }
     json_decref(axes);
     json_decref(told);
+    put_texts(places->texts, columns, places->series);
+    put_texts(places->texts, columns, places->facets);
     return 0;
 }
 
@@ -245,26 +315,7 @@ void strait_plot_places_release(struct strait_plot_places *places)
 {
     json_decref(places->facets);
     json_decref(places->series);
-}
-
-/* A value in few letters: of a port what it has ("1 Gbps 50 ms"), of a path the file's name. */
-static char *short_value(const json_t *value)
-{
-    const char *path = json_string_value(value), *slash = path ? strrchr(path, '/') : NULL, *key;
-    const size_t len_bytes = slash ? strcspn(slash + 1, ".") : 0;
-    if (len_bytes > 0 && slash[1 + len_bytes])
-        return strndup(slash + 1, len_bytes);
-    char *text = NULL;
-    json_t *object = path && *path == '{' ? json_loads(path, 0, NULL) : NULL, *part;
-    json_object_foreach (object, key, part) {
-        char *before = text, *own = strait_label_value(part);
-        if (asprintf(&text, "%s%s%s", before ? before : "", before ? " " : "", own ? own : "") < 0)
-            text = NULL;
-        free(before);
-        free(own);
-    }
-    json_decref(object);
-    return text ? text : strait_label_value(value);
+    json_decref(places->texts);
 }
 
 static bool is_among(const json_t *pointers, const char *wanted)
@@ -277,7 +328,8 @@ static bool is_among(const json_t *pointers, const char *wanted)
     return false;
 }
 
-char *strait_plot_places_text(const json_t *columns, const json_t *pointers, bool titles)
+char *strait_plot_places_text(const struct strait_plot_places *places, const json_t *columns,
+                              const json_t *pointers, bool titles)
 {
     char *text = NULL;
     size_t len_bytes, i;
@@ -292,7 +344,8 @@ char *strait_plot_places_text(const json_t *columns, const json_t *pointers, boo
         if (has_codec && strcmp(at, "/download_codec") == 0)
             continue; /* the codec's text has the way down too */
         json_t *value = strait_column(columns, at);
-        char *label = value ? short_value(value) : NULL, *axis = strait_label_axis(at);
+        char *key = value ? json_dumps(value, KEY_FLAGS) : NULL, *axis = strait_label_axis(at);
+        const char *label = key ? strait_text_of(json_object_get(places->texts, at), key) : NULL;
         const bool plain = strcmp(at, "/codec") == 0 && label && strcmp(label, "none") == 0;
         const bool bare = strcmp(at, "/codec") == 0 || strcmp(at, "/strategy") == 0 ||
                           strcmp(at, "/codec/name") == 0 || strcmp(at, "/strategy/name") == 0 ||
@@ -309,7 +362,7 @@ char *strait_plot_places_text(const json_t *columns, const json_t *pointers, boo
             comma = ", ";
         }
         free(axis);
-        free(label);
+        free(key);
         json_decref(value);
     }
     if (fclose(out) == 0)
@@ -359,9 +412,11 @@ const char *strait_figure_x(const json_t *columns)
 int strait_plot_places_refuse(const json_t *columns, const struct strait_plot_places *places,
                               const char *what, size_t n, size_t limit, struct strait_error *err)
 {
-    char advice[400] = "";
+    enum { MORE_CHARS = 16 };
+    char advice[400] = "", *one = NULL;
     json_t *all = json_copy(places->series), *pointer;
-    size_t i;
+    const bool facets = json_array_size(places->facets) > 0;
+    size_t i, n_more = 0;
     json_array_extend(all, places->facets);
     json_array_foreach (all, i, pointer) {
         const char *at = json_string_value(pointer);
@@ -369,15 +424,21 @@ int strait_plot_places_refuse(const json_t *columns, const struct strait_plot_pl
         for (size_t k = 0; !value && k < json_array_size(columns); k++)
             value = strait_column(json_array_get(columns, k), at);
         char *label = value ? strait_label_value(value) : NULL;
-        strait_text_add(advice, sizeof(advice), "%s%s (%zu values): --where '%s=%s'%s%s",
-                        *advice ? "; " : "", at, n_values_at(columns, at), at,
-                        label ? label : "VALUE",
-                        json_array_size(places->facets) == 0 ? " or --facet " : "",
-                        json_array_size(places->facets) == 0 ? at : "");
+        if (asprintf(&one, "%s%s (%zu values): --where '%s=%s'%s%s", *advice ? "; " : "", at,
+                     n_values_at(columns, at), at, label ? label : "VALUE",
+                     facets ? "" : " or --facet ", facets ? "" : at) < 0)
+            one = NULL;
+        const bool fits =
+            one && strlen(advice) + strlen(one) + MORE_CHARS < sizeof(advice); /* whole, or not */
+        strait_text_add(advice, sizeof(advice), "%s", fits ? one : "");
+        n_more += !fits;
+        free(one);
         free(label);
         json_decref(value);
     }
     json_decref(all);
+    if (n_more > 0)
+        strait_text_add(advice, sizeof(advice), "%s%zu more", *advice ? "; " : "", n_more);
     return strait_refuse(err, "plot", "expected at most %zu %s, found %zu; %s", limit, what, n,
                          advice);
 }
