@@ -23,9 +23,9 @@ struct payoff {
     size_t n_curves;
     long *counts; /* swept */
     size_t n_counts;
-    json_t *times; /* {hash of a resolved point: its struct strait_plan_times as numbers} */
+    json_t *times;         /* {hash of a resolved point: its struct strait_plan_times as numbers} */
     json_t *plain, *coded; /* arrays of resolved points to compute, without codecs and with */
-    json_t *rows;  /* array of what names the curves, one each */
+    json_t *rows;          /* array of what names the curves, one each */
     struct strait_names *names;
     const struct strait_backend *backend;
     struct strait_store *store;
@@ -74,7 +74,7 @@ static int add_curve(struct payoff *p, const struct strait_experiment *e, const 
         return 0;
     struct curve *more = realloc(p->curves, (p->n_curves + 1) * sizeof(*more));
     if (!more)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, "break-even", "memory ran out");
+        return strait_error_memory(err, "break-even");
     p->curves = more;
     c.with = json_deep_copy(resolved);
     c.without = strait_plan_without_codec(resolved);
@@ -88,7 +88,7 @@ static int find_curves(struct payoff *p, const struct strait_sweep *sweep, struc
     const size_t n = json_array_size(values);
     p->counts = calloc(n + 1, sizeof(*p->counts));
     if (!p->counts)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, "break-even", "memory ran out");
+        return strait_error_memory(err, "break-even");
     for (size_t i = 0; i < n; i++)
         p->counts[p->n_counts++] = (long)json_integer_value(json_array_get(values, i));
     int failed = 0;
@@ -188,7 +188,7 @@ static int take_time(const json_t *point, const json_t *result, struct payoff *p
     char key[STRAIT_KEY_CHARS];
     if (!strait_hash_json(key, point) ||
         json_object_set(p->times, key, json_object_get(result, "times")) != 0)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, "break-even", "memory ran out");
+        return strait_error_memory(err, "break-even");
     return 0;
 }
 
@@ -212,7 +212,7 @@ static int time_of(struct strait_plan_times *t, struct payoff *p, const json_t *
     json_t *point = at_count(resolved, n_clients);
     int status = 0;
     if (!strait_hash_json(key, point))
-        status = strait_error_set(err, STRAIT_ERR_NOMEM, "break-even", "memory ran out");
+        status = strait_error_memory(err, "break-even");
     else if (!known_times(t, p, key) &&
              (status = strait_plan_times(t, p->setup, point, without, err)) == 0)
         json_object_set_new(p->times, key, times_json(t));
@@ -292,7 +292,7 @@ static json_t *search_curve(struct payoff *p, size_t i_curve, const char *sweep,
         const struct strait_breakeven_bounds bounds = {&found[1], &found[2]};
         record = record_of(&s, json_array_get(p->rows, i_curve), sweep, key, &found[0], &bounds);
         if (!record)
-            strait_error_set(err, STRAIT_ERR_NOMEM, "break-even", "memory ran out");
+            strait_error_memory(err, "break-even");
     }
     for (int i = 0; i < 3; i++)
         strait_breakeven_release(&found[i]);
@@ -315,14 +315,14 @@ int strait_breakeven_sweep_find(json_t **records, const struct strait_sweep *swe
     p.coded = json_array();
     p.rows = json_array();
     if (!strait_breakeven_sweep_hash(sweep_hash, sweep, plan)) {
-        strait_error_set(err, STRAIT_ERR_NOMEM, "break-even", "memory ran out");
+        strait_error_memory(err, "break-even");
         goto out;
     }
     if (find_curves(&p, sweep, err) != 0)
         goto out;
     for (size_t i = 0; i < p.n_curves; i++) {
         if (!curve_key(key, sweep_hash, &p.curves[i])) {
-            strait_error_set(err, STRAIT_ERR_NOMEM, "break-even", "memory ran out");
+            strait_error_memory(err, "break-even");
             goto out;
         }
         if (fresh || !strait_store_find(store, "break-even", key))
@@ -341,7 +341,7 @@ int strait_breakeven_sweep_find(json_t **records, const struct strait_sweep *swe
                          : hashed ? search_curve(&p, i, sweep_hash, key, err)
                                   : NULL;
         if (!record)
-            strait_error_set(err, STRAIT_ERR_NOMEM, "break-even", "memory ran out");
+            strait_error_memory(err, "break-even");
         if (!record || (!known && strait_store_add(store, record, err) != 0)) {
             json_decref(record);
             goto out;

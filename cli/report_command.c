@@ -7,6 +7,7 @@
 #include "analysis/columns/columns.h"
 #include "analysis/fields.h"
 #include "analysis/label.h"
+#include "analysis/row_names.h"
 #include "analysis/report/report_page.h"
 #include "analysis/store.h"
 #include "analysis/timeline/timeline.h"
@@ -58,17 +59,17 @@ static bool first_round(struct strait_timeline *t)
 
 /* The picture of a row's first round; NULL: it has none, which is no failure of the report. */
 static char *timeline_of(char label[LABEL_CHARS], const char *folder,
-                         const struct strait_store *store, const json_t *row)
+                         const struct strait_store *store, const struct strait_names *names,
+                         const json_t *row)
 {
     struct strait_timeline t = {.title = ""};
     struct strait_log *logs = NULL;
     struct strait_breakdown b = {0};
-    char *text = NULL, *codec = strait_label_row_codec(row);
+    char *text = NULL;
     size_t len_bytes;
     bool drawn = false;
     snprintf(label, LABEL_CHARS, "%.0f clients, %s, on %s", strait_row_number(row, "clients"),
-             codec ? codec : "", strait_text_of(row, "backend"));
-    free(codec);
+             strait_names_codec(names, row), strait_text_of(row, "backend"));
     if (strait_row_spans(&logs, &t.n_ranks, &t.has_server, folder, store, row, NULL) == 0) {
         t.logs = logs;
         FILE *out = open_memstream(&text, &len_bytes);
@@ -100,16 +101,19 @@ static int put_folder(FILE *out, const char *folder, struct strait_error *err)
     if (strait_store_open(&store, folder, false, err) != 0)
         return -1;
     json_t *rows = strait_store_rows(store), *columns = strait_columns(store, rows, err);
+    struct strait_names *names = NULL;
     if (columns && json_array_size(columns) == 0) {
         strait_refuse(err, folder, "expected rows, found none");
-    } else if (columns) {
+    } else if (columns && strait_names_new(&names, rows, err) == 0) {
         const json_t *shown = row_to_show(columns);
         if (shown)
-            timeline = timeline_of(label, folder, store, shown);
-        const struct strait_report_section section = {folder, store, columns, timeline, label};
+            timeline = timeline_of(label, folder, store, names, shown);
+        const struct strait_report_section section = {folder, store,    columns,
+                                                      names,  timeline, label};
         status = strait_report_put(out, &section, err);
     }
     free(timeline);
+    strait_names_free(names);
     json_decref(columns);
     json_decref(rows);
     strait_store_free(store);

@@ -9,6 +9,7 @@
 #include "analysis/columns/columns.h"
 #include "analysis/fields.h"
 #include "analysis/label.h"
+#include "analysis/names.h"
 #include "analysis/store.h"
 #include "analysis/timeline/timeline.h"
 #include "cli/kit/command.h"
@@ -16,7 +17,7 @@
 #include "cli/kit/row_spans.h"
 #include "core/names.h"
 
-enum { PATH_CHARS = 4096, TITLE_CHARS = 512, DEFAULT_COLUMNS = 80 };
+enum { PATH_CHARS = 4096, DEFAULT_COLUMNS = 80 };
 
 /* What was asked for, and the run. */
 struct asked {
@@ -24,6 +25,8 @@ struct asked {
     struct strait_texts where;
     long point, round;
     /* --- found out */
+    json_t *rows; /* of the folder, and their names */
+    struct strait_names *names;
     const json_t *row;
     struct strait_log *logs;
     int n_ranks;
@@ -35,9 +38,9 @@ struct asked {
 static const json_t *choose_row(struct asked *a, const struct strait_store *store, json_t **columns,
                                 struct strait_error *err)
 {
-    json_t *rows = strait_store_rows(store);
-    *columns = strait_columns(store, rows, err);
-    json_decref(rows);
+    a->rows = strait_store_rows(store);
+    *columns =
+        strait_names_new(&a->names, a->rows, err) == 0 ? strait_columns(store, a->rows, err) : NULL;
     for (size_t i = 0; *columns && i < a->where.n; i++) {
         json_t *left = strait_columns_where(*columns, a->where.items[i], err);
         json_decref(*columns);
@@ -56,20 +59,23 @@ static const json_t *choose_row(struct asked *a, const struct strait_store *stor
     return json_object_get(chosen, "row");
 }
 
-static void title_of(char title[TITLE_CHARS], const struct asked *a)
+/* A new string, or NULL. */
+static char *title_of(const struct asked *a)
 {
     json_t *others = json_object(), *value;
     const char *pointer;
+    char *title = NULL;
     json_object_foreach (json_object_get(a->row, "labels"), pointer, value)
         if (!strait_label_is_codec(pointer))
             json_object_set(others, pointer, value);
-    char *labels = strait_label_set(others), *codec = strait_label_row_codec(a->row);
-    snprintf(title, TITLE_CHARS, "%.200s: %.8s, codec %.100s%s%.160s",
-             strait_text_of(a->row, "title"), strait_text_of(a->row, "backend"), codec ? codec : "",
-             labels && *labels ? ", " : "", labels ? labels : "");
+    char *labels = strait_label_set(others);
+    if (asprintf(&title, "%s: %s, codec %s%s%s", strait_text_of(a->row, "title"),
+                 strait_text_of(a->row, "backend"), strait_names_codec(a->names, a->row),
+                 labels && *labels ? ", " : "", labels ? labels : "") < 0)
+        title = NULL;
     free(labels);
     json_decref(others);
-    free(codec);
+    return title;
 }
 
 /* --- writing ------------------------------------------------------------------------------- */
@@ -115,14 +121,13 @@ static int write_as(FILE *out, const struct strait_timeline *t, const char *form
 
 static int write_timeline(const struct asked *a, const char *format, struct strait_error *err)
 {
-    char title[TITLE_CHARS];
     struct strait_breakdown b;
     const bool text = strcmp(format, "text") == 0;
     const long round = a->round > 0 ? a->round : text ? 1 : 0;
-    title_of(title, a);
     if (strait_breakdown_of(&b, a->logs, a->n_ranks, a->has_server, err) != 0)
         return -1;
-    struct strait_timeline t = {.title = title,
+    char *title = title_of(a);
+    struct strait_timeline t = {.title = title ? title : "",
                                 .logs = a->logs,
                                 .n_ranks = a->n_ranks,
                                 .has_server = a->has_server,
@@ -143,6 +148,7 @@ static int write_timeline(const struct asked *a, const char *format, struct stra
         if (out && status != 0)
             unlink(a->out);
     }
+    free(title);
     strait_breakdown_release(&b);
     return status;
 }
@@ -164,6 +170,8 @@ static int timeline(struct asked *a, const char *format, struct strait_error *er
     for (int r = 0; a->logs && r < a->n_ranks; r++)
         strait_log_release(&a->logs[r]);
     free(a->logs);
+    strait_names_free(a->names);
+    json_decref(a->rows);
     json_decref(columns);
     strait_store_free(store);
     return status;

@@ -1,9 +1,8 @@
 /* strait why: explain a row of a results folder. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include "analysis/fields.h"
-#include "analysis/label.h"
+#include "analysis/names.h"
 #include "analysis/table.h"
 #include "campaign/planner/why.h"
 #include "cli/kit/command.h"
@@ -13,7 +12,8 @@
 #include "core/shipped.h"
 
 /* A list of the folder's rows, to choose from. */
-static int list_points(const json_t *rows, struct strait_error *err)
+static int list_points(const json_t *rows, const struct strait_names *names,
+                       struct strait_error *err)
 {
     size_t i;
     json_t *row;
@@ -28,16 +28,13 @@ static int list_points(const json_t *rows, struct strait_error *err)
     strait_table_column(t, "limited by", false);
     json_array_foreach (rows, i, row) {
         char number[STRAIT_NUMBER_CHARS];
-        char *codec = strait_label_row_codec(row), *setting = strait_why_setting(row);
         strait_table_cellf(t, "%zu", i + 1);
         strait_table_cellf(t, "%.0f", strait_row_number(row, "clients"));
-        strait_table_cell(t, codec);
+        strait_table_cell(t, strait_names_codec(names, row));
         strait_table_cell(t, strait_text_of(row, "backend"));
-        strait_table_cell(t, setting);
+        strait_table_cell(t, strait_names_setting(names, row));
         strait_table_cell(t, strait_format_number(number, strait_row_number(row, "round_s"), 4));
         strait_table_cell(t, strait_text_of(json_object_get(row, "limits"), "text"));
-        free(codec);
-        free(setting);
     }
     if (strait_table_finish(t, stdout, err) != 0)
         return -1;
@@ -45,8 +42,9 @@ static int list_points(const json_t *rows, struct strait_error *err)
     return 0;
 }
 
-static int explain(const struct strait_store *store, const json_t *row, double factor, long n_jobs,
-                   bool json, struct strait_error *err)
+static int explain(const struct strait_store *store, const json_t *row,
+                   const struct strait_names *names, double factor, long n_jobs, bool json,
+                   struct strait_error *err)
 {
     struct strait_plan_setup setup = {0};
     struct strait_profile *profile = NULL;
@@ -68,7 +66,8 @@ static int explain(const struct strait_store *store, const json_t *row, double f
     if (why && json)
         strait_command_print_json(why);
     else if (why)
-        status = strait_show_why(stdout, why, err);
+        status = strait_show_why(stdout, why, strait_names_codec(names, row),
+                                 strait_names_setting(names, row), err);
     json_decref(why);
     json_decref(point);
     strait_profile_free(profile);
@@ -108,20 +107,22 @@ int strait_command_why(int argc, char **argv)
         return status;
     strait_store_open(&store, folder, false, &err);
     json_t *rows = store ? strait_store_rows(store) : NULL;
+    struct strait_names *names = NULL;
     const size_t n = json_array_size(rows);
     if (store && n == 0)
         strait_refuse(&err, folder, "expected results, found no row");
     else if (store && (size_t)point > n)
         strait_error_set(&err, STRAIT_ERR_USAGE, "why",
                          "expected a point from 1 to %zu after --point, found %ld", n, point);
-    else if (store && n > 1 && point == 0 && !json)
-        list_points(rows, &err);
-    else if (store && n > 1 && point == 0)
+    else if (store && strait_names_new(&names, rows, &err) == 0 && n > 1 && point == 0 && !json)
+        list_points(rows, names, &err);
+    else if (names && n > 1 && point == 0)
         strait_error_set(&err, STRAIT_ERR_USAGE, "why",
                          "expected --point N (1 to %zu) with --json, found none", n);
-    else if (store)
-        explain(store, json_array_get(rows, point > 0 ? (size_t)point - 1 : 0), factor, n_jobs,
-                json, &err);
+    else if (names)
+        explain(store, json_array_get(rows, point > 0 ? (size_t)point - 1 : 0), names, factor,
+                n_jobs, json, &err);
+    strait_names_free(names);
     json_decref(rows);
     strait_store_free(store);
     return err.code == STRAIT_OK ? 0 : strait_command_fail(&err);

@@ -2,15 +2,17 @@
 #pragma once
 #include <jansson.h>
 #include <stdio.h>
+#include "analysis/row_names.h"
 #include "analysis/store.h"
 
 /* What a section tells of one results folder; borrowed. */
 struct strait_report_section {
     const char *folder;
     const struct strait_store *store;
-    const json_t *columns;   /* of strait_columns: the latest rows */
-    const char *timeline;    /* SVG of strait_timeline_svg, NULL: none */
-    const char *timeline_of; /* the row that it shows */
+    const json_t *columns;            /* of strait_columns: the latest rows */
+    const struct strait_names *names; /* of these rows */
+    const char *timeline;             /* SVG of strait_timeline_svg, NULL: none */
+    const char *timeline_of;          /* the row that it shows */
 };
 
 /** Begin a document: the head with a strict content policy, styles and charts inlined.

@@ -8,12 +8,13 @@
 #include "analysis/compare.h"
 #include "analysis/fields.h"
 #include "analysis/label.h"
+#include "analysis/row_names.h"
 #include "analysis/table.h"
 #include "core/json.h"
 #include "html.h"
 #include "sections.h"
 
-enum { TEXT_CHARS = 512, MAX_OPEN = 8 };
+enum { MAX_OPEN = 8 };
 
 static double number_at(const json_t *columns, const char *pointer)
 {
@@ -28,29 +29,19 @@ static const char *shown(char buf[STRAIT_NUMBER_CHARS], double value)
     return isfinite(value) ? strait_format_number(buf, value, 4) : "";
 }
 
-/* "8 clients, sz 1e-3, server rate 1 Gbps" */
-static const char *point_text(char text[TEXT_CHARS], const json_t *columns)
+/* "8 clients, sz 1e-3, server rate 1 Gbps"; a new string, or NULL. */
+static char *point_text(const struct strait_report_section *s, const json_t *columns)
 {
     const json_t *row = json_object_get(columns, "row");
-    char *codec = strait_label_row_codec(row), *part = NULL;
-    size_t used;
-    json_t *value;
-    const char *pointer;
-    snprintf(text, TEXT_CHARS, "%lld clients, %s",
-             (long long)json_integer_value(json_object_get(row, "clients")),
-             !codec || strcmp(codec, "none") == 0 ? "no compression" : codec);
-    free(codec);
-    json_object_foreach (json_object_get(row, "labels"), pointer, value) {
-        if (strait_label_is_codec(pointer) || strait_label_is_clients(pointer))
-            continue;
-        char *axis = strait_label_axis(pointer);
-        part = strait_label_value(value);
-        used = strlen(text);
-        snprintf(text + used, TEXT_CHARS - used, ", %s %.60s", axis ? axis : "", part ? part : "");
-        free(part);
-        free(axis);
-    }
-    return text;
+    const char *codec = strait_names_codec(s->names, row),
+               *setting = strait_names_setting(s->names, row);
+    char *text = NULL;
+    return asprintf(&text, "%lld clients, %s%s%s",
+                    (long long)json_integer_value(json_object_get(row, "clients")),
+                    strcmp(codec, "none") == 0 ? "no compression" : codec, *setting ? ", " : "",
+                    setting) < 0
+               ? NULL
+               : text;
 }
 
 static bool is_valid(const json_t *columns)
@@ -112,27 +103,29 @@ static void put_breakevens(FILE *out, const struct strait_report_section *s)
 void strait_report_answer(FILE *out, const struct strait_report_section *s)
 {
     bool gains;
-    char text[TEXT_CHARS], round[STRAIT_NUMBER_CHARS], low[STRAIT_NUMBER_CHARS],
-        high[STRAIT_NUMBER_CHARS], factor[STRAIT_NUMBER_CHARS];
+    char round[STRAIT_NUMBER_CHARS], low[STRAIT_NUMBER_CHARS], high[STRAIT_NUMBER_CHARS],
+        factor[STRAIT_NUMBER_CHARS];
     const json_t *best = best_of(s->columns, &gains);
     if (!best)
         return;
     const double low_s = number_at(best, "/interval_s/0"),
                  high_s = number_at(best, "/interval_s/1");
     const json_t *limits = json_object_get(json_object_get(best, "row"), "limits");
+    char *text = point_text(s, best);
     fputs("<p class=\"answer\">", out);
     strait_seconds_text(round, number_at(best, "/round_s"));
     if (gains)
         strait_html_textf(out,
                           "Compression gains most with %s: a round takes %s, %s times as fast "
                           "as without.",
-                          point_text(text, best), round,
+                          text ? text : "", round,
                           strait_format_number(factor, number_at(best, "/speedup"), 3));
     else
         strait_html_textf(out, "%s %s: a round takes %s.",
                           json_array_size(s->columns) > 1 ? "The quickest of all points is"
                                                           : "The point is",
-                          point_text(text, best), round);
+                          text ? text : "", round);
+    free(text);
     if (isfinite(low_s) && isfinite(high_s))
         strait_html_textf(out, " In 90 of 100 cases it lies between %s and %s.",
                           strait_seconds_text(low, low_s), strait_seconds_text(high, high_s));
@@ -157,8 +150,8 @@ void strait_report_points(FILE *out, const struct strait_report_section *s)
     strait_html_table(out, "All points", names);
     json_array_foreach (s->columns, i, columns) {
         const json_t *row = json_object_get(columns, "row");
-        char text[TEXT_CHARS], n[6][STRAIT_NUMBER_CHARS];
-        const char *const cells[] = {point_text(text, columns),
+        char *text = point_text(s, columns), n[6][STRAIT_NUMBER_CHARS];
+        const char *const cells[] = {text ? text : "",
                                      is_valid(columns) ? strait_text_of(row, "backend") : "INVALID",
                                      shown(n[0], number_at(columns, "/round_s")),
                                      shown(n[1], number_at(columns, "/interval_s/0")),
@@ -170,6 +163,7 @@ void strait_report_points(FILE *out, const struct strait_report_section *s)
                                      strait_text_of(json_object_get(row, "evidence"), "basis"),
                                      NULL};
         strait_html_row(out, cells);
+        free(text);
     }
     strait_html_table_end(out);
     fputs("</details>\n", out);

@@ -282,10 +282,8 @@ static json_t *not_considered(const struct answer *a)
                                                 json_integer_value(n) == 1 ? "" : "s", text));
     for (i = 0; i < a->c->n; i++) {
         const struct strait_candidate *c = &a->c->all[i];
-        char *codec = c->eligible ? NULL : strait_label_row_codec(c->row);
-        if (codec && !c->accuracy.known)
-            count_text(unknown, codec);
-        free(codec);
+        if (!c->eligible && !c->accuracy.known)
+            count_text(unknown, c->codec);
     }
     json_t *names = json_string("");
     json_object_foreach (unknown, text, n) {

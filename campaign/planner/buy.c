@@ -8,7 +8,7 @@
 
 char *strait_candidate_name(const struct strait_candidate *c)
 {
-    char *text = NULL, *codec = strait_label_row_codec(c->row);
+    char *text = NULL;
     size_t len_bytes;
     const char *pointer, *comma = "";
     json_t *value;
@@ -18,7 +18,7 @@ char *strait_candidate_name(const struct strait_candidate *c)
         varies = varies || strait_label_is_codec(pointer);
     if (out) {
         if (varies) {
-            fputs(codec ? codec : "?", out);
+            fputs(c->codec, out);
             comma = ", ";
         }
         json_object_foreach (c->labels, pointer, value) {
@@ -32,7 +32,6 @@ char *strait_candidate_name(const struct strait_candidate *c)
         }
         fclose(out);
     }
-    free(codec);
     return text;
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "analysis/fields.h"
+#include "analysis/names.h"
 #include "analysis/row.h"
 #include "campaign/worker_pool.h"
 #include "what_if.h"
@@ -294,6 +295,21 @@ static void judge(struct strait_candidates *c, const struct strait_plan_question
     find_equals(c, q);
 }
 
+static int name_codecs(struct strait_candidates *c, struct strait_error *err)
+{
+    struct strait_names *names = NULL;
+    json_t *rows = json_array();
+    for (size_t i = 0; i < c->n; i++)
+        json_array_append(rows, c->all[i].row);
+    int failed = strait_names_new(&names, rows, err);
+    for (size_t i = 0; !failed && i < c->n; i++)
+        if (!(c->all[i].codec = strdup(strait_names_codec(names, c->all[i].row))))
+            failed = strait_error_set(err, STRAIT_ERR_NOMEM, "plan", "memory ran out");
+    strait_names_free(names);
+    json_decref(rows);
+    return failed;
+}
+
 int strait_candidates_find(struct strait_candidates *out, const struct strait_plan_question *q,
                            const struct strait_plan_setup *setup, bool any_accuracy, int n_jobs,
                            struct strait_error *err)
@@ -313,7 +329,7 @@ int strait_candidates_find(struct strait_candidates *out, const struct strait_pl
     }
     if (!failed)
         judge(out, q, any_accuracy);
-    return failed ? -1 : 0;
+    return failed || name_codecs(out, err) != 0 ? -1 : 0;
 }
 
 void strait_candidates_release(struct strait_candidates *c)
@@ -322,6 +338,7 @@ void strait_candidates_release(struct strait_candidates *c)
         json_decref(c->all[i].point);
         json_decref(c->all[i].labels);
         json_decref(c->all[i].row);
+        free(c->all[i].codec);
     }
     free(c->all);
     json_decref(c->refused);

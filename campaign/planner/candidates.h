@@ -9,6 +9,7 @@ struct strait_candidate {
     size_t index;           /* in the question's sweep */
     json_t *point, *labels; /* owned */
     json_t *row;            /* by fluid, with its interval; owned */
+    char *codec;            /* its name, unlike those of other candidates' codecs; owned */
     double round_s, high_s; /* and the high end of its interval, or round_s without one */
     double bytes;           /* sent in a round by all ranks, frames included */
     double money, energy_j; /* a round; NAN: not known */

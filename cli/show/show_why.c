@@ -2,10 +2,8 @@
 #include "show_why.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 #include "analysis/fields.h"
-#include "analysis/label.h"
 #include "analysis/table.h"
 #include "core/names.h"
 
@@ -49,29 +47,7 @@ const char *strait_interval_text(char buf[STRAIT_INTERVAL_CHARS], const json_t *
     return buf;
 }
 
-char *strait_why_setting(const json_t *row)
-{
-    char *text = NULL;
-    size_t len_bytes;
-    const char *pointer, *comma = "";
-    json_t *value;
-    FILE *out = open_memstream(&text, &len_bytes);
-    json_object_foreach (json_object_get(row, "labels"), pointer, value) {
-        if (!out || strait_label_is_codec(pointer) || strait_label_is_clients(pointer))
-            continue;
-        char *axis = strait_label_axis(pointer), *shown = strait_label_value(value);
-        fprintf(out, "%s%s %s", comma, axis ? axis : "", shown ? shown : "");
-        comma = ", ";
-        free(axis);
-        free(shown);
-    }
-    if (out)
-        fclose(out);
-    return text;
-}
-
-/* "critical_path" of a row or of "predicted", a line a part. 0, or -1 with *err. */
-static int show_critical_path(FILE *out, const json_t *row, struct strait_error *err)
+int strait_show_critical_path(FILE *out, const json_t *row, struct strait_error *err)
 {
     const char *part, *at;
     json_t *value;
@@ -166,11 +142,11 @@ static int show_faster(FILE *out, const json_t *why, struct strait_error *err)
     return 0;
 }
 
-int strait_show_why(FILE *out, const json_t *why, struct strait_error *err)
+int strait_show_why(FILE *out, const json_t *why, const char *codec, const char *setting,
+                    struct strait_error *err)
 {
     const json_t *row = json_object_get(why, "row"), *predicted = json_object_get(why, "predicted");
     char interval[STRAIT_INTERVAL_CHARS], number[STRAIT_NUMBER_CHARS];
-    char *codec = strait_label_row_codec(row), *setting = strait_why_setting(row);
     const bool has_limits = json_is_object(json_object_get(row, "limits"));
     const json_t *explained = has_limits ? row : predicted;
     const json_t *interval_s = json_object_get(row, "interval_s");
@@ -178,16 +154,14 @@ int strait_show_why(FILE *out, const json_t *why, struct strait_error *err)
     const char *title = strait_text_of(row, "title");
     if (*title)
         strait_prose(out, "%s", title);
-    strait_prose(
-        out, "%s with %s, %.0f clients, codec %s%s%s; %s: a round takes %s s%s%s%s.",
-        strait_text_of(row, "model"), strait_text_of(row, "strategy"),
-        strait_row_number(row, "clients"), codec ? codec : "?", setting && *setting ? "; " : "",
-        setting ? setting : "", strait_text_of(row, "backend"),
-        strait_format_number(number, strait_row_number(row, "round_s"), 4),
-        has_interval ? ", in 90 % of cases " : "",
-        has_interval ? strait_interval_text(interval, interval_s) : "", has_interval ? " s" : "");
-    free(codec);
-    free(setting);
+    strait_prose(out, "%s with %s, %.0f clients, codec %s%s%s; %s: a round takes %s s%s%s%s.",
+                 strait_text_of(row, "model"), strait_text_of(row, "strategy"),
+                 strait_row_number(row, "clients"), codec, *setting ? "; " : "", setting,
+                 strait_text_of(row, "backend"),
+                 strait_format_number(number, strait_row_number(row, "round_s"), 4),
+                 has_interval ? ", in 90 % of cases " : "",
+                 has_interval ? strait_interval_text(interval, interval_s) : "",
+                 has_interval ? " s" : "");
     strait_prose(out, "What limits it: %s.%s",
                  strait_text_of(json_object_get(explained, "limits"), "text"),
                  has_limits ? "" : " (Predicted again: the row is of an earlier version.)");

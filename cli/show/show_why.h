@@ -4,14 +4,16 @@
 #include <stdio.h>
 #include "core/error.h"
 
-/** Print the result of strait_why. 0, or -1 with *err. */
-int strait_show_why(FILE *out, const json_t *why, struct strait_error *err);
+/** Print the result of strait_why. In: codec, setting: the row's, by the names of all rows beside
+ *  it. 0, or -1 with *err. */
+int strait_show_why(FILE *out, const json_t *why, const char *codec, const char *setting,
+                    struct strait_error *err);
+/** "critical_path" of a row or of "predicted", a line a part. 0, or -1 with *err. */
+int strait_show_critical_path(FILE *out, const json_t *row, struct strait_error *err);
 /** "utilisation" of a row, a line a kind, with the headroom. 0, or -1 with *err. */
 int strait_show_utilisation(FILE *out, const json_t *row, struct strait_error *err);
 /** "clients' ports, out" of a key of "utilisation"; the key itself where it has no name. */
 const char *strait_resource_name(const char *key);
-/** A row's labels beside codec and clients, "server rate 1 Gbps, decode cores 16"; a new string. */
-char *strait_why_setting(const json_t *row);
 /** "server port in", "compute", "latency": what a row's "limits" name, without its share. */
 const char *strait_limit_short(const json_t *limits);
 /** "server port in, 72 %", "compute at client 3, 50 %" of a row's "limits". Returns: buf */

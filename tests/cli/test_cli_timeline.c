@@ -98,7 +98,48 @@ static void kept(void)
     program_tear_down(&program);
 }
 
+#define TWO_CODECS                                                                                 \
+    "\"vary\":{\"/codec\":[{\"name\":\"sz\",\"bound\":{\"range\":1e-3}},"                          \
+    "{\"name\":\"sz\",\"bound\":{\"range\":1e-3},\"cutoff\":64}]}}"
+
+/* Two codecs whose short names are alike are told apart by all who name a point. */
+static void told_apart(void)
+{
+    static const char own[] = "sz 1e-3 cutoff=64";
+    char text[sizeof(experiment) + sizeof(TWO_CODECS)];
+    snprintf(text, sizeof(text), "%.*s" TWO_CODECS,
+             (int)(strstr(experiment, "\"vary\"") - experiment), experiment);
+    program_set_up(&program);
+    program_write(&program, "e.json", text);
+    program_write(&program, "p.json",
+                  "{\"schema\":\"strait-plan/1\",\"experiment\":\"e.json\","
+                  "\"target\":{\"round\":\"9 s\"}," TWO_CODECS);
+    struct said s = CALL("run", "e.json", "--on", "fluid", "--out", "r");
+    CU_ASSERT_EQUAL_FATAL(s.status, 0);
+    said_release(&s);
+    s = CALL("why", "r");
+    CU_ASSERT_CONTAINS(s.out, own);
+    said_release(&s);
+    s = CALL("why", "r", "--point", "2");
+    CU_ASSERT_CONTAINS(s.out, own);
+    said_release(&s);
+    s = CALL("timeline", "r", "--point", "2");
+    CU_ASSERT_CONTAINS(s.out, own);
+    said_release(&s);
+    s = CALL("plan", "p.json", "--any-accuracy", "--all");
+    CU_ASSERT_CONTAINS(s.out, own);
+    said_release(&s);
+    s = CALL("report", "r", "--out", "r.html");
+    CU_ASSERT_EQUAL(s.status, 0);
+    said_release(&s);
+    char *page = program_read(&program, "r.html");
+    CU_ASSERT_CONTAINS(page, "<td>2 clients, sz 1e-3 cutoff=64</td>");
+    free(page);
+    program_tear_down(&program);
+}
+
 static const struct strait_test tests[] = {
+    {"points whose codecs have one short name are told apart", told_apart},
     {"a simulated row is simulated again: its path fills its rounds", simulated_again},
     {"kept spans give the same timeline", kept},
 };

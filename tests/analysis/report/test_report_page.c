@@ -89,12 +89,15 @@ static char *page(bool measured)
     }
     json_t *rows = strait_store_rows(store), *columns = strait_columns(store, rows, &err);
     CU_ASSERT_PTR_NOT_NULL_FATAL(columns);
-    const struct strait_report_section section = {folder, store, columns, NULL, ""};
+    struct strait_names *names;
+    CU_ASSERT_EQUAL_FATAL(strait_names_new(&names, rows, &err), 0);
+    const struct strait_report_section section = {folder, store, columns, names, NULL, ""};
     FILE *out = open_memstream(&text, &len_bytes);
     strait_report_begin(out, evil, "/* charts */", "/* css */", "/* style */");
     CU_ASSERT_EQUAL(strait_report_put(out, &section, &err), 0);
     strait_report_end(out, "/* script */", "strait report <r>");
     fclose(out);
+    strait_names_free(names);
     json_decref(columns);
     json_decref(rows);
     strait_store_free(store);

@@ -86,11 +86,14 @@ static char *page_of(void (*change)(json_t *rows), const char *timeline)
     json_t *rows = strait_store_rows(store), *columns = strait_columns(store, rows, &err);
     CU_ASSERT_STRING_EQUAL(err.text, "");
     CU_ASSERT_PTR_NOT_NULL_FATAL(columns);
-    const struct strait_report_section section = {"out", store, columns, timeline,
-                                                  "fluid, round 0"};
+    struct strait_names *names;
+    CU_ASSERT_EQUAL_FATAL(strait_names_new(&names, rows, &err), 0);
+    const struct strait_report_section section = {"out", store,    columns,
+                                                  names, timeline, "fluid, round 0"};
     FILE *out = open_memstream(&text, &len_bytes);
     CU_ASSERT_EQUAL(strait_report_put(out, &section, &err), 0);
     fclose(out);
+    strait_names_free(names);
     json_decref(columns);
     json_decref(rows);
     strait_store_free(store);
