@@ -9,7 +9,7 @@
 #include "analysis/columns/columns.h"
 #include "analysis/fields.h"
 #include "analysis/label.h"
-#include "analysis/names.h"
+#include "analysis/row_names.h"
 #include "analysis/store.h"
 #include "analysis/timeline/timeline.h"
 #include "cli/kit/command.h"
@@ -68,12 +68,15 @@ static char *title_of(const struct asked *a)
     json_object_foreach (json_object_get(a->row, "labels"), pointer, value)
         if (!strait_label_is_codec(pointer))
             json_object_set(others, pointer, value);
-    char *labels = strait_label_set(others);
-    if (asprintf(&title, "%s: %s, codec %s%s%s", strait_text_of(a->row, "title"),
+    char *labels = strait_label_set(others),
+         *set = strait_label_set(json_object_get(a->row, "set"));
+    if (asprintf(&title, "%s: %s, codec %s%s%s%s%s", strait_text_of(a->row, "title"),
                  strait_text_of(a->row, "backend"), strait_names_codec(a->names, a->row),
-                 labels && *labels ? ", " : "", labels ? labels : "") < 0)
+                 labels && *labels ? ", " : "", labels ? labels : "", set && *set ? "; set: " : "",
+                 set ? set : "") < 0)
         title = NULL;
     free(labels);
+    free(set);
     json_decref(others);
     return title;
 }

@@ -2,11 +2,12 @@
 #include <stdio.h>
 #include <string.h>
 #include "analysis/fields.h"
-#include "analysis/names.h"
+#include "analysis/row_names.h"
 #include "analysis/table.h"
 #include "campaign/planner/why.h"
 #include "cli/kit/command.h"
 #include "cli/kit/options.h"
+#include "cli/show/show.h"
 #include "cli/show/show_why.h"
 #include "campaign/host_header.h"
 #include "core/shipped.h"
@@ -18,6 +19,7 @@ static int list_points(const json_t *rows, const struct strait_names *names,
     size_t i;
     json_t *row;
     struct strait_table *t = strait_table_new();
+    strait_show_set(stdout, "set", json_object_get(json_array_get(rows, 0), "set"));
     strait_table_column(t, "point", true);
     strait_table_column(t, "clients", true);
     strait_table_column(t, "codec", false);

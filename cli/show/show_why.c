@@ -6,6 +6,7 @@
 #include "analysis/fields.h"
 #include "analysis/table.h"
 #include "core/names.h"
+#include "show.h"
 
 /* Parts of the critical path and kinds of resources, for people. */
 static const char *const texts[][2] = {{"compute", "computing"},
@@ -154,6 +155,7 @@ int strait_show_why(FILE *out, const json_t *why, const char *codec, const char 
     const char *title = strait_text_of(row, "title");
     if (*title)
         strait_prose(out, "%s", title);
+    strait_show_set(out, "set", json_object_get(row, "set"));
     strait_prose(out, "%s with %s, %.0f clients, codec %s%s%s; %s: a round takes %s s%s%s%s.",
                  strait_text_of(row, "model"), strait_text_of(row, "strategy"),
                  strait_row_number(row, "clients"), codec, *setting ? "; " : "", setting,
@@ -166,7 +168,7 @@ int strait_show_why(FILE *out, const json_t *why, const char *codec, const char 
                  strait_text_of(json_object_get(explained, "limits"), "text"),
                  has_limits ? "" : " (Predicted again: the row is of an earlier version.)");
     fputs("\n", out);
-    if (show_critical_path(out, explained, err) != 0)
+    if (strait_show_critical_path(out, explained, err) != 0)
         return -1;
     fputs("\n", out);
     if (strait_show_utilisation(out, explained, err) != 0)

@@ -114,17 +114,20 @@ static void told_apart(void)
     program_write(&program, "p.json",
                   "{\"schema\":\"strait-plan/1\",\"experiment\":\"e.json\","
                   "\"target\":{\"round\":\"9 s\"}," TWO_CODECS);
-    struct said s = CALL("run", "e.json", "--on", "fluid", "--out", "r");
+    struct said s = CALL("run", "e.json", "--on", "fluid", "--out", "r", "--set", "/seed=2");
     CU_ASSERT_EQUAL_FATAL(s.status, 0);
     said_release(&s);
     s = CALL("why", "r");
     CU_ASSERT_CONTAINS(s.out, own);
+    CU_ASSERT_CONTAINS(s.out, "set: /seed=2\n");
     said_release(&s);
     s = CALL("why", "r", "--point", "2");
     CU_ASSERT_CONTAINS(s.out, own);
+    CU_ASSERT_CONTAINS(s.out, "set: /seed=2\n");
     said_release(&s);
     s = CALL("timeline", "r", "--point", "2");
     CU_ASSERT_CONTAINS(s.out, own);
+    CU_ASSERT_CONTAINS(s.out, "set: /seed=2\n");
     said_release(&s);
     s = CALL("plan", "p.json", "--any-accuracy", "--all");
     CU_ASSERT_CONTAINS(s.out, own);
