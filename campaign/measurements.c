@@ -64,8 +64,9 @@ static int read_header(struct strait_csv *csv, char *header, const char **pointe
                        struct strait_error *err)
 {
     bool has_field = false;
+    char *rest;
     *n = 0;
-    for (char *cell = strtok(header, ","); cell; cell = strtok(NULL, ",")) {
+    for (char *cell = strtok_r(header, ",", &rest); cell; cell = strtok_r(NULL, ",", &rest)) {
         if (*n == STRAIT_CSV_MAX_FIELDS)
             return strait_csv_fail(csv, err, "expected at most %d columns, found more",
                                    STRAIT_CSV_MAX_FIELDS);

@@ -131,8 +131,8 @@ static int draw(struct picture *p, const char *path, const char *title, const ch
     struct strait_plot_script script;
     const size_t fit = 1504 / (7 * longest_label(p->grid) + 60);
     const size_t n_columns = fit < 1 ? 1 : fit > 6 ? 6 : fit;
-    const double height =
-        fmin(0.03 + 0.021 * (double)((p->grid->n_codecs + n_columns - 1) / n_columns), 0.5);
+    const size_t n_rows = (p->grid->n_codecs + n_columns - 1) / n_columns;
+    const double height = fmin(0.03 + 0.021 * (double)n_rows, 0.5);
     if (strait_plot_script_begin(&script, path, title, subtitle, err) != 0)
         return -1;
     struct strait_plot_layout l = {.left = 0.06,

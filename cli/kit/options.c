@@ -217,7 +217,7 @@ bool strait_command_begin(int *status, const struct strait_usage *usage, int arg
 {
     struct strait_error err = {0};
     const char *what = needed(usage->arguments);
-    size_t n;
+    size_t n = 0;
     bool help;
     n_words = n_words ? n_words : &n;
     if (strait_options_parse(usage, argc, argv, words, max_words, n_words, &help, &err) != 0 ||
