@@ -83,6 +83,8 @@ static void print_head(const json_t *state)
     printf("a full frame is %.0f bytes on the wire; congestion control %s",
            (hosts ? 14 + number_of(hosts, "mtu_bytes") : 1514) + number_of(state, "overhead_bytes"),
            text_of(state, "congestion"));
+    if (json_object_get(state, "hystart"))
+        printf(" with%s HyStart", json_is_true(json_object_get(state, "hystart")) ? "" : "out");
     if (!json_is_true(json_object_get(state, "congestion_set")))
         printf(", where a program asks for it: this kernel keeps its own as the default");
     puts("\n");

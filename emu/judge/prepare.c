@@ -38,9 +38,7 @@ bool strait_emu_hystart_is_on(void)
     return on != 0;
 }
 
-/* Where the experiment asks for HyStart it is on, or switched on in a guest, whose kernel is this
- * run's alone; dilated, it would see other delays. */
-static int check_hystart(const struct strait_tcp *tcp, double k, struct strait_error *err)
+int strait_emu_ask_hystart(const struct strait_tcp *tcp, double k, struct strait_error *err)
 {
     if (!tcp->hystart || (k <= 1 && strait_emu_hystart_is_on()))
         return 0;
@@ -62,7 +60,7 @@ static int check_hystart(const struct strait_tcp *tcp, double k, struct strait_e
 static int check_tcp(const struct strait_run *run, double k, struct strait_error *err)
 {
     const struct strait_tcp *tcp = &run->network->tcp;
-    if (check_hystart(tcp, k, err) != 0)
+    if (strait_emu_ask_hystart(tcp, k, err) != 0)
         return -1;
     if (tcp->congestion == STRAIT_CUBIC && k > 1 && strait_emu_hystart_is_on())
         return strait_refuse(

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include "program_network.h"
+#include "emu/judge/prepare.h"
 #include "emu/links/net.h"
 
 enum { HOSTS_LINE_CHARS = 80 };
@@ -85,6 +86,8 @@ json_t *strait_emu_program_state(const struct strait_emu_program_plan *plan, lon
                             e->n_ranks > e->n_clients, "overhead_bytes", e->network->overhead_bytes,
                             "congestion", strait_congestion_name(e->network->tcp.congestion),
                             "congestion_set", congestion_set, "ranks", ranks);
+    if (e->network->tcp.congestion == STRAIT_CUBIC)
+        json_object_set_new(all, "hystart", json_boolean(strait_emu_hystart_is_on()));
     if (all && plan->part)
         put_part(all, plan->part, e->n_ranks);
     return all;

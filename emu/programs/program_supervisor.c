@@ -89,7 +89,8 @@ static int build(struct keeper *k, bool *congestion_set, struct strait_error *er
     if (!hosts || !k->rooms)
         failed = strait_error_memory(err, NULL);
     if (!failed)
-        failed = strait_emu_net_probe(&can, k->plan->tun_path, err) != 0 ||
+        failed = strait_emu_ask_hystart(&e->network->tcp, k_real_time, err) != 0 ||
+                 strait_emu_net_probe(&can, k->plan->tun_path, err) != 0 ||
                  strait_emu_choose_realisation(&realisation, &run, &can, err) != 0 ||
                  strait_emu_net_setup_build(&k->net, &run, &no_streams, k_real_time,
                                             k->plan->tun_path, realisation, trunk, err) != 0;

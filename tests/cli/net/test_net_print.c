@@ -63,10 +63,28 @@ static void ranks_that_are_alike(void)
     CU_ASSERT_CONTAINS(text, "a full frame is 1538 bytes on the wire"); /* 1514 + 24 */
     CU_ASSERT_PTR_NULL(strstr(text, "loss 0")); /* what is not there is not shown */
     CU_ASSERT_PTR_NULL(strstr(text, "jitter 0"));
+    CU_ASSERT_CONTAINS(text, "; congestion control reno\n"); /* HyStart is a matter of cubic's */
     json_decref(state);
+}
+
+static void whether_cubic_has_hystart(void)
+{
+    static const char *const said[] = {"; congestion control cubic without HyStart\n",
+                                       "; congestion control cubic with HyStart\n"};
+    for (int on = 0; on < 2; on++) {
+        char text[4096];
+        json_t *state =
+            json_pack("{s:s, s:s, s:I, s:s, s:f, s:s, s:b, s:b, s:[]}", "name", "n", "experiment",
+                      "x.json", "keeper", (json_int_t)42, "launcher", "root", "overhead_bytes",
+                      24.0, "congestion", "cubic", "congestion_set", 1, "hystart", on, "ranks");
+        printed(text, state);
+        CU_ASSERT_CONTAINS(text, said[on]);
+        json_decref(state);
+    }
 }
 
 static const struct strait_test tests[] = {
     {"ranks that are alike share a line, others have their own", ranks_that_are_alike},
+    {"of cubic it is said whether it has HyStart", whether_cubic_has_hystart},
 };
 STRAIT_SUITE("cli/net/net_print", tests);

@@ -193,11 +193,34 @@ static void goodput(void)
     end(&p, true);
 }
 
+/* A guest's kernel begins without HyStart; a network that asks for it has it. */
+static void hystart(void)
+{
+    static const char *const tcp[] = {
+        "/network/tcp={\"congestion\": \"cubic\"}",
+        "/network/tcp={\"congestion\": \"cubic\", \"hystart\": true}"};
+    static const char *const said[] = {"server | 0\n", "server | 1\n"};
+    struct program p;
+    if (!is_long() || !guest_boots(true))
+        return;
+    begin(&p);
+    for (int on = 0; on < 2; on++) {
+        struct said s = PROGRAM_CALL(&p, "net", "run", "net.json", "--set", tcp[on], "--launcher",
+                                     "vuml", "--ranks", "first", "--", "cat",
+                                     "/sys/module/tcp_cubic/parameters/hystart");
+        CU_ASSERT_EQUAL(s.status, 0);
+        CU_ASSERT_CONTAINS(s.out, said[on]);
+        said_release(&s);
+    }
+    end(&p, true);
+}
+
 static const struct strait_test tests[] = {
     {"what cannot be is refused in one line", refusals},
     {"logs, files that arguments name and the exit status pass between guest and host", logs},
     {"without logs lines come at the end", lines},
     {"a signal ends the guest and removes its work folder", killed_by_any},
     {"iperf3 gets the rate less the headers", goodput},
+    {"cubic has HyStart where the network says so", hystart},
 };
 STRAIT_SUITE_WITH("emu/guest/net_uml", tests, .alone = true, .release = true);

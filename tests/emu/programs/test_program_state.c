@@ -62,6 +62,7 @@ static void each_rank(void)
         CU_ASSERT_EQUAL(json_integer_value(json_object_get(state, "keeper")), 42);
         CU_ASSERT_EQUAL(json_is_true(json_object_get(state, "has_server")), peers == 0);
         CU_ASSERT(json_is_true(json_object_get(state, "congestion_set")));
+        CU_ASSERT_PTR_NULL(json_object_get(state, "hystart")); /* reno has none */
         CU_ASSERT_EQUAL_FATAL(json_array_size(ranks), peers ? 2 : 3);
         json_array_foreach (ranks, i, rank) {
             char address[32];
