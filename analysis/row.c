@@ -266,7 +266,7 @@ static json_t *approximations(const struct strait_trial *p, const struct strait_
     else if (!p->run.real_payload && spread)
         note(list, "no packet is sent: flows share links by keyed weights of 1 +- %.3g %%",
              100 * e->network->share_spread);
-    else if (!p->run.real_payload)
+    else if (!p->run.real_payload && !strait_network_by_packets(e->network))
         note(list, "no packet is sent: flows share links ideally, so that equal ones end together");
     if (p->run.measured_cost && spread)
         note(list, "the spread of flow shares is TCP's own, not the keyed one of simulations");

@@ -179,8 +179,13 @@ static void test_approximations(void)
     CU_ASSERT_TRUE(says(row, "the model's table"));
     CU_ASSERT_TRUE(says(row, "no tensor is encoded"));
     CU_ASSERT_TRUE(says(row, "no codec runs"));
+    CU_ASSERT_TRUE(says(row, "flows share links ideally"));
     CU_ASSERT_FALSE(says(row, "tiled"));
     CU_ASSERT_TRUE(json_is_false(json_object_get(row, "log_full")));
+    json_decref(row);
+    f.network.detail = STRAIT_DETAIL_PACKETS;
+    row = row_of(&f);
+    CU_ASSERT_FALSE(says(row, "flows"));
     json_decref(row);
     f.point.run.real_payload = f.point.run.measured_cost = true;
     f.point.recorded_ratio = 0.25;
