@@ -145,8 +145,9 @@ static json_t *errors(double *x, size_t n)
                      json_real(quantile(x, n, 0.95)), "worst", json_real(quantile(x, n, 1)));
 }
 
-enum key { ALL, NETWORK, NETWORK_TCP, FAMILY, MESSAGES, BASIS, CODEC, N_KEYS };
+enum key { ALL, NETWORK, IMPERFECT, NETWORK_TCP, FAMILY, MESSAGES, BASIS, CODEC, N_KEYS };
 
+/* NULL: it is in no group of this key. */
 static const char *key_of(char buf[64], const struct pair *p, enum key key)
 {
     const json_t *evidence = json_object_get(p->predicted, "evidence");
@@ -154,6 +155,8 @@ static const char *key_of(char buf[64], const struct pair *p, enum key key)
     switch (key) {
     case NETWORK:
         return p->kind.network;
+    case IMPERFECT:
+        return strcmp(p->kind.network, "clean") != 0 ? "loss, jitter, queue" : NULL;
     case NETWORK_TCP:
         snprintf(buf, 64, "%s, %s", p->kind.network, p->kind.congestion);
         return buf;
@@ -180,7 +183,8 @@ static json_t *group_of(const struct pairs *pairs, enum key key, const char *of,
     size_t n = 0, n_rests = 0, n_covered = 0;
     for (size_t i = 0; i < pairs->n; i++) {
         const struct pair *p = &pairs->all[i];
-        if (strcmp(key_of(buf, p, key), of) != 0)
+        const char *its = key_of(buf, p, key);
+        if (!its || strcmp(its, of) != 0)
             continue;
         n_covered += p->covered;
         widths[n] = isfinite(p->width) ? p->width : 0;
@@ -204,7 +208,7 @@ static json_t *all_groups(const struct pairs *pairs)
         json_t *seen = json_object();
         for (size_t i = 0; i < pairs->n; i++) {
             const char *of = key_of(buf, &pairs->all[i], (enum key)key);
-            if (json_object_get(seen, of))
+            if (!of || json_object_get(seen, of))
                 continue;
             json_object_set_new(seen, of, json_true());
             json_array_append_new(groups, group_of(pairs, (enum key)key, of, room));

@@ -42,7 +42,8 @@ static void counts(void)
     CU_ASSERT_EQUAL(number(out, NULL, "invalid"), 1);
     CU_ASSERT_DOUBLE_EQUAL(number(out, NULL, "covered"), 1 / 3.0, 1e-12);
     const json_t *groups = json_object_get(out, "groups"), *all = json_array_get(groups, 0),
-                 *clean = json_array_get(groups, 1), *loss = json_array_get(groups, 2);
+                 *clean = json_array_get(groups, 1), *loss = json_array_get(groups, 2),
+                 *imperfect = json_array_get(groups, 3);
     CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(all, "of")), "all");
     CU_ASSERT_DOUBLE_EQUAL(number(all, "round", "mean"), 0.15, 1e-12);
     CU_ASSERT_DOUBLE_EQUAL(number(all, "round", "median"), 0.20, 1e-12);
@@ -53,6 +54,9 @@ static void counts(void)
     CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(clean, "of")), "clean");
     CU_ASSERT_EQUAL(number(clean, NULL, "covered"), 0.5);
     CU_ASSERT_EQUAL(number(loss, NULL, "covered"), 0);
+    CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(imperfect, "of")),
+                           "loss, jitter, queue");
+    CU_ASSERT_EQUAL(number(imperfect, NULL, "settings"), 1);
     const json_t *worst = json_array_get(json_object_get(out, "worst"), 0);
     CU_ASSERT_DOUBLE_EQUAL(number(worst, NULL, "error"), 0.25, 1e-12);
     CU_ASSERT_EQUAL(json_array_size(json_object_get(out, "table")), 3);
