@@ -173,18 +173,20 @@ static int add_software(json_t *constants, json_t *from, const char *name, const
                  strait_object_integer(&of, &n_figures, "figures", 0, 1000, err) != 0;
         for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
             failed = failed || strait_object_string(&of, &text, keys[i], err) != 0;
-        failed = failed || strait_object_close(&of, err) != 0;
+        failed = failed || strait_object_string_or(&of, &text, "elsewhere", NULL, err) != 0 ||
+                 strait_object_close(&of, err) != 0;
     }
     if (!failed) {
         json_object_update_missing(constants, json_object_get(software, "constants"));
         json_object_foreach ((json_t *)sources, key, source)
             if (!json_object_get(from, key))
                 json_object_set_new(from, key,
-                                    json_pack("{s:O, s:O, s:O, s:O}", "model",
+                                    json_pack("{s:O, s:O, s:O, s:O, s:O*}", "model",
                                               json_object_get(source, "model"), "device",
                                               json_object_get(source, "device"), "figures",
                                               json_object_get(source, "figures"), "error",
-                                              json_object_get(source, "error")));
+                                              json_object_get(source, "error"), "elsewhere",
+                                              json_object_get(source, "elsewhere")));
     }
     json_decref(json);
     return failed ? -1 : 0;

@@ -43,7 +43,10 @@ double strait_software_error(const struct strait_experiment *e, const char *cons
                              const json_t *used)
 {
     const struct strait_param *p = find_param(e, constant);
-    const char *said = json_string_value(json_object_get(used, "error"));
+    const char *elsewhere = json_string_value(json_object_get(used, "elsewhere"));
+    const char *said = elsewhere && !json_is_true(json_object_get(used, "own"))
+                           ? elsewhere
+                           : json_string_value(json_object_get(used, "error"));
     char figure[32], *end;
     double value;
     if (!p || !said || strcspn(said, ":,") >= sizeof(figure))

@@ -9,7 +9,8 @@
  *           model of tables made of it too, such as "resnet50-batch32" */
 json_t *strait_software_used(const struct strait_experiment *e);
 /** How far a used constant may be off: the figure with which its "error" begins, "0.1 ms: why", in
- *  the constant's own unit (seconds, bytes a second or as it is). In: used: its entry of
+ *  the constant's own unit (seconds, bytes a second or as it is); on another model or device than
+ *  its own that of its "elsewhere", if the file has one. In: used: its entry of
  *  strait_software_used. Returns: NAN: the file says none */
 double strait_software_error(const struct strait_experiment *e, const char *constant,
                              const json_t *used);

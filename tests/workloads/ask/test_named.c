@@ -327,6 +327,11 @@ static void software_constants(void)
     }
     CU_ASSERT(isnan(strait_software_error(e, "no such", launch)));
     CU_ASSERT(json_is_false(json_object_get(launch, "own")));
+    json_object_set_new((json_t *)launch, "error", json_string("0.1 ms"));
+    json_object_set_new((json_t *)launch, "elsewhere", json_string("2 ms: another model"));
+    CU_ASSERT_DOUBLE_EQUAL(strait_software_error(e, "launch", launch), 2e-3, 1e-15);
+    json_object_set_new((json_t *)launch, "own", json_true());
+    CU_ASSERT_DOUBLE_EQUAL(strait_software_error(e, "launch", launch), 1e-4, 1e-15);
     json_decref(used);
     strait_experiment_free(e);
     e = with_software(SOFTWARE("\"launch\":\"3 ms\"", OF_CNN), "5 ms", NULL, &err);
