@@ -13,8 +13,11 @@ my-trace/iters.csv, the totals of the iterations, and my-trace/tensors/, paramet
 the steps of sample_at behind a manifest.json, as strait's own recordings have them.
 
 Times are those between calls: hooks note when a module begins and ends, when its output's gradient
-arrives and when each parameter's gradient is ready. On CUDA they are events of the current stream,
-read after a synchronisation at the end of a step."""
+arrives and when each parameter's gradient is ready. They are there in every fourth iteration; the
+totals are those of the others, which they cannot lengthen, and hold all that the loop does from one
+step() to the next: the forward total what comes before the backward pass (the loader, zero_grad),
+the optimiser's all behind it. On CUDA times are events of the current stream, read after a
+synchronisation at the end of a step."""
 import functools
 import json
 import pathlib
@@ -25,6 +28,7 @@ import torch
 
 HEADER = ("fwd_index,layer,param,type,shape,bytes,fwd_us_p50,fwd_us_p90,bwd_us_p50,bwd_us_p90,"
           "ready_us_p50,ready_us_p90,ready_order")
+LOOK_EVERY = 4  # iterations
 
 
 class _Clock:
@@ -80,56 +84,59 @@ class Recorder:
         self.device, self.clock = first.device, _Clock(first.device)
         self.layers = {m: _Layer(n, m) for n, m in model.named_modules()}
         self.layers = {m: l for m, l in self.layers.items() if l.params}
-        self.n_steps, self.iters, self.manifest = 0, [], []
+        self.n_steps, self.iters, self.manifest, self.handles = 0, [], [], []
         self._begin_step()
 
     def _begin_step(self):
         self.calls, self.stack = [], []  # (layer, begin, end, marks inside); open calls
         self.arrived = {}  # layer: when its output's gradient came
         self.ready = {}    # (layer, parameter's name): when its gradient was computed
-        self.marks = {}
+        self.marks, self.ran = {}, set()
 
     # --- hooks --------------------------------------------------------------------------------
 
-    def __enter__(self):
-        self.handles = []
+    def _look_into_layers(self):
         for module, layer in self.layers.items():
             self.handles += [
                 module.register_forward_pre_hook(functools.partial(self._enter, layer)),
                 module.register_forward_hook(functools.partial(self._leave, layer))]
             self.handles += [p.register_hook(functools.partial(self._note_ready, (layer, n)))
                              for n, p in layer.params]
-        self.handles.append(self.model.register_forward_pre_hook(self._begin_forward))
+
+    def _look_away(self):
+        for handle in self.handles:
+            handle.remove()
+        self.handles = []
+
+    def __enter__(self):
+        self.forward = self.model.register_forward_pre_hook(
+            lambda module, inputs: self.ran.add("forward"))
         self._backward, self._step = torch.Tensor.backward, self.optimizer.step
         recorder = self
 
         @functools.wraps(self._backward)
         def backward(tensor, *args, **kwargs):
+            recorder.ran.add("backward")
             recorder.marks["backward"] = recorder.clock.mark()
             recorder._backward(tensor, *args, **kwargs)
             recorder.marks["backward_end"] = recorder.clock.mark()
 
         @functools.wraps(self._step)
         def step(*args, **kwargs):
-            recorder.marks["step"] = recorder.clock.mark()
-            out = recorder._step(*args, **kwargs)
-            recorder.marks["step_end"] = recorder.clock.mark()
-            return out
+            recorder.ran.add("step")
+            return recorder._step(*args, **kwargs)
 
         torch.Tensor.backward, self.optimizer.step = backward, step
+        self.marks["begin"] = self.clock.mark()
         return self
 
     def __exit__(self, kind, value, traceback):
         torch.Tensor.backward = self._backward
         self.optimizer.step = self._step
-        for handle in self.handles:
-            handle.remove()
+        self.forward.remove()
+        self._look_away()
         if kind is None:
             self.write()
-
-    def _begin_forward(self, module, inputs):
-        if "forward" not in self.marks:
-            self.marks["forward"] = self.clock.mark()
 
     def _enter(self, layer, module, inputs):
         if layer.order is None:
@@ -155,23 +162,29 @@ class Recorder:
 
     def step(self, loss=None):
         """End an iteration: forward, backward and the optimiser's step have run once."""
-        for mark in ("forward", "backward", "step"):
-            if mark not in self.marks:
-                raise RuntimeError(f"expected the model's {mark} in this iteration, found none")
+        self.marks["end"] = self.clock.mark()
+        for part in ("forward", "backward", "step"):
+            if part not in self.ran:
+                raise RuntimeError(f"expected the model's {part} in this iteration, found none")
         self.clock.synchronise()
         if self.n_steps in self.sample_at:
             self._sample(None if loss is None else float(loss))
         if self.n_steps >= self.warm_up:
-            self._take()
+            self._take_layers() if self.handles else self._take_totals()
         self.n_steps += 1
         self._begin_step()
+        self._look_away()
+        if self.n_steps % LOOK_EVERY == 0:
+            self._look_into_layers()
+        self.marks["begin"] = self.clock.mark()
 
-    def _take(self):
+    def _take_totals(self):
+        at = [self.marks[m] for m in ("begin", "backward", "backward_end", "end")]
+        self.iters.append([self.clock.us(a, b) for a, b in zip(at, at[1:])])
+
+    def _take_layers(self):
         us, marks, ready = self.clock.us, self.marks, self.ready
         us_to = functools.partial(us, marks["backward"])
-        self.iters.append((us(marks["forward"], marks["backward"]),
-                           us(marks["backward"], marks["backward_end"]),
-                           us(marks["step"], marks["step_end"])))
         own = dict.fromkeys(self.layers.values(), 0.0)
         for layer, begin, end, inside in self.calls:
             own[layer] += us(begin, end)
@@ -220,8 +233,8 @@ class Recorder:
 
     def write(self):
         """Write what was recorded; called at the end of the context."""
-        if not self.iters:
-            raise RuntimeError(f"expected more than {self.warm_up} iterations, found "
+        if self.n_steps < self.warm_up + LOOK_EVERY:
+            raise RuntimeError(f"expected at least {self.warm_up + LOOK_EVERY} iterations, found "
                                f"{self.n_steps}: nothing is written")
         self.folder.mkdir(parents=True, exist_ok=True)
         rows = list(self._rows())
