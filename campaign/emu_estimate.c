@@ -114,7 +114,7 @@ int strait_emu_estimate_find(struct strait_session *r, struct strait_error *err)
     r->plan.setup.net_cpus = json_object();
     if (!r->measured || !r->plan.setup.net_cpus)
         return strait_error_memory(err, "run");
-    for (size_t i = 0; i < r->n_missing; i++) {
+    for (size_t i = 0; i < r->n_missing && !r->afar; i++) {
         const struct strait_task_plan *task = &r->plan.tasks[r->missing[i]];
         if (task->backend == &strait_emu && add_point(r, &pace, task, err) != 0)
             return -1;

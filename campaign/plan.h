@@ -18,6 +18,14 @@ struct strait_task_plan {
     char key[STRAIT_KEY_CHARS];
 };
 
+/* Emulates points elsewhere than in processes of this one. */
+struct strait_afar {
+    /** Returns: the row of a point, a new reference, with its "facts_constants"; NULL with *err */
+    json_t *(*row)(const struct strait_afar *afar, const struct strait_task_plan *task,
+                   const json_t *resolved, const struct strait_experiment *e,
+                   struct strait_error *err);
+};
+
 /* Common to all tasks. Strings and profile are borrowed. */
 struct strait_plan_setup {
     const char *file;
@@ -36,6 +44,7 @@ struct strait_plan_setup {
     const char *save_state;         /* folder for what training computed; NULL: it is not kept */
     int n_threads;                  /* of a simulation that trains; 0: one */
     struct strait_mpi_world *world; /* mpi: the processes; NULL: none */
+    const struct strait_afar *afar; /* emu: where its points run; NULL: here */
     struct strait_live_view *view;  /* for emulated points; NULL: none */
     const struct strait_learned *learned; /* NULL: intervals lack the model's own error */
     char profile_hash[STRAIT_KEY_CHARS], program[STRAIT_KEY_CHARS], machine[STRAIT_KEY_CHARS];

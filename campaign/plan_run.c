@@ -72,9 +72,13 @@ static json_t *attempt_seed(const struct strait_plan *plan, const struct strait_
     const int unread =
         strait_experiment_read(&e, plan->setup.file, resolved, err) != 0 ||
         (plan->setup.world && strait_mpi_announce(plan->setup.world, resolved, err) != 0);
+    if (!unread && plan->setup.afar && task->backend == &strait_emu)
+        row = plan->setup.afar->row(plan->setup.afar, task, resolved, e, err);
     json_decref(resolved);
-    if (unread)
-        return NULL;
+    if (unread || (plan->setup.afar && task->backend == &strait_emu)) {
+        strait_experiment_free(e);
+        return row;
+    }
     struct strait_trial_options options = strait_plan_trial_options(&plan->setup, task->backend, e);
     char state[STATE_CHARS];
     options.state = state_of(state, plan, task, later);
@@ -162,7 +166,7 @@ json_t *strait_plan_run_task(const struct strait_plan *plan, size_t i, struct st
     const struct strait_task_plan *task = &plan->tasks[i];
     double dilation = plan->setup.dilation;
     json_t *row = attempt(plan, task, dilation, err), *before = json_array();
-    const bool again = task->backend == &strait_emu && !plan->setup.control;
+    const bool again = task->backend == &strait_emu && !plan->setup.control && !plan->setup.afar;
     for (int n = 0;
          again && n < plan->setup.n_retries && row && !json_is_true(json_object_get(row, "valid"));
          n++) {

@@ -58,6 +58,7 @@ static int make_plan(struct strait_session *r, struct strait_error *err)
     plan->setup.realisation = r->realisation;
     plan->setup.launcher = r->launcher;
     plan->setup.world = r->world;
+    plan->setup.afar = r->afar;
     plan->setup.n_retries = (int)r->n_tries - 1;
     if (strait_plan_setup_hashes(&plan->setup, err) != 0 || choose_profile(r, err) != 0)
         return -1;
@@ -100,7 +101,7 @@ static int check_host(const struct strait_session *r, struct strait_error *err)
     for (size_t i = 0; i < r->plan.n_tasks && !failed; i++) {
         const struct strait_task_plan *task = &r->plan.tasks[i];
         const bool trains = json_object_get(task->resolved, "training") != NULL;
-        if (task->repeat > 0 ||
+        if (task->repeat > 0 || (r->afar && task->backend == &strait_emu) ||
             (!task->backend->is_measured && (!trains || trains_as_before(task->resolved, trained))))
             continue;
         trained = trains ? task->resolved : trained;

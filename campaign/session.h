@@ -25,6 +25,7 @@ struct strait_session {
     bool json, fresh, no_breakeven, check, every_round, live, spans; /* spans: kept in the folder */
     /* --- state */
     struct strait_mpi_world *world; /* of --on mpi */
+    const struct strait_afar *afar; /* emulates elsewhere; NULL: here */
     struct strait_crew *crew;       /* which computes the points; NULL: workers of this process */
     struct strait_sweep *sweep;
     struct strait_profile *profile;

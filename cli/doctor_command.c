@@ -12,7 +12,7 @@
 #include "cli/kit/command.h"
 #include "campaign/host_header.h"
 #include "cli/kit/options.h"
-#include "probe.h"
+#include "cli/kit/probe.h"
 
 enum { TEXT_CHARS = 512 };
 

@@ -9,6 +9,7 @@
 #include "core/names.h"
 #include "cli/kit/command.h"
 #include "cli/guest/guest.h"
+#include "cli/net/run_on_hosts.h"
 #include "campaign/host_header.h"
 #include "core/clock.h"
 #include "cli/kit/options.h"
@@ -305,6 +306,8 @@ static const char notes[] =
     "  --live         print link statistics twice a second even if stderr is not a\n"
     "                 terminal\n"
     "--realisation and --launcher are independent.\n"
+    "  --hosts        one a line, see strait help net run; mpirun starts the ranks\n"
+    "                 there, in real time\n"
     "  strait run wan-check --on emu --launcher uml\n"
     "    netem on a machine without it (apt install user-mode-linux kmod)\n"
     "  strait run wan-check --on emu --launcher vuml\n"
@@ -324,6 +327,7 @@ int strait_command_run(int argc, char **argv)
                                .n_tries = 3,
                                .start_s = strait_clock_s()};
     struct strait_tolerance tolerance = {NULL, NULL};
+    struct strait_run_on_hosts on = {.session = NULL};
     const char *shard = NULL;
     const struct strait_option options[] = {
         {"on", 0, STRAIT_OPTION_TEXT, &r.on, "BACKEND",
@@ -351,6 +355,12 @@ int strait_command_run(int argc, char **argv)
          "emu: shape links by relay, kernel or auto"},
         {"launcher", 0, STRAIT_OPTION_TEXT, &r.launcher, "NAME",
          "emu: root, userns, uml, vuml, qemu or auto"},
+        {"hosts", 0, STRAIT_OPTION_TEXT, &on.hosts.file, "FILE",
+         "emu: share the network among these hosts"},
+        {"launch", 0, STRAIT_OPTION_TEXT, &on.hosts.launch, "COMMAND",
+         "starts a command on a host (ssh {host})"},
+        {"program", 0, STRAIT_OPTION_TEXT, &on.hosts.program, "PATH",
+         "of strait on the hosts (as here)"},
         {"shard", 0, STRAIT_OPTION_TEXT, &shard, "I/N",
          "run every N-th point alone (strait merge)"},
         {"live", 0, STRAIT_OPTION_FLAG, &r.live, NULL,
@@ -373,8 +383,14 @@ int strait_command_run(int argc, char **argv)
     if (!strait_command_begin(&status, &usage, argc, argv, &experiment, 1, NULL))
         goto out;
     if (strait_tolerance_parse(&r.within, &tolerance, &err) != 0 || check_options(&r, &err) != 0 ||
-        check_shard(&r, shard, &err) != 0)
+        check_shard(&r, shard, &err) != 0 ||
+        (on.hosts.file && strait_run_on_hosts(&r, &on, &err) != 0))
         goto failed;
+    if (!on.hosts.file && (on.hosts.launch || on.hosts.program)) {
+        strait_error_set(&err, STRAIT_ERR_USAGE, "run", "expected --hosts with --%s",
+                         on.hosts.launch ? "launch" : "program");
+        goto failed;
+    }
     if ((tolerance.ratio || tolerance.floor) && !strait_session_is_both(&r)) {
         strait_error_set(&err, STRAIT_ERR_USAGE, "run",
                          "expected --on both with --%s, found --on %s",

@@ -6,7 +6,7 @@
 #include <sys/types.h>
 #include "emu/programs/host_shares.h"
 
-enum { STRAIT_NET_LINE_BYTES = 8192 };
+enum { STRAIT_NET_LINE_BYTES = 65536 };
 
 /* One stream of a part, line by line. */
 struct strait_net_stream {

@@ -1,7 +1,7 @@
 /* strait net probe: what this machine can emulate, and what will be used. */
 #include <stdio.h>
 #include "net_command.h"
-#include "cli/probe.h"
+#include "cli/kit/probe.h"
 
 static int probe(bool json, struct strait_error *err)
 {

@@ -15,7 +15,7 @@
 #include "core/clock.h"
 #include "core/names.h"
 
-enum { LINE_BYTES = 8192, GRACE_MS = 5000, TEXT_CHARS = 400 };
+enum { LINE_BYTES = 65536, GRACE_MS = 5000, TEXT_CHARS = 400 };
 
 /* One stream of a copy, passed on line by line. */
 struct pipe_end {

@@ -168,7 +168,7 @@ static void candidates(void)
     EXPECT_ONLY("strait run --js wan-", "wan-check", "wan-scaling"); /* wherever it stands */
     EXPECT_ONLY("strait run --on ", "sim", "fluid", "emu", "both");
     EXPECT_ONLY("strait run --on=f", "--on=fluid");
-    EXPECT_ONLY("strait run wan-check --launc", "--launcher");
+    EXPECT_ONLY("strait run wan-check --launche", "--launcher");
     EXPECT_ONLY("strait run x --set /model=resnet5", "/model=resnet50");
     EXPECT_ONLY("strait run x --set /strategy/name=dea", "/strategy/name=dear");
     EXPECT_ONLY("strait list str", "strategies");

@@ -205,6 +205,61 @@ static void ranks_over_mpi(void)
     end(&w);
 }
 
+/* strait run brings the network of each point up on both hosts: another number of clients is
+ * another network. What ranks send and train is what a simulation says. */
+static void points_of_a_sweep(void)
+{
+    struct place w;
+    char why[256], on[64];
+    if (!mpirun_works(why, sizeof(why))) {
+        strait_test_skip(why);
+        return;
+    }
+    if (!begin(&w))
+        return;
+    program_write(&w.p, "net.json",
+                  "{\"schema\": \"strait-experiment/1\", \"clients\": 3, \"seed\": 5,"
+                  " \"training\": {\"task\": \"quadratic\", \"lr\": 0.2},"
+                  " \"strategy\": {\"name\": \"fedavg\", \"rounds\": 2}, \"codec\": \"none\","
+                  " \"network\": {\"client\": {\"rate\": \"100 Mbps\"},"
+                  "               \"server\": {\"rate\": \"1 Gbps\"}},"
+                  " \"vary\": {\"/clients\": [2, 3]}}\n");
+    struct said s = PROGRAM_CALL(&w.p, "run", "net.json", "--on", "emu", "--json", "--out", "emu",
+                                 "--hosts", "hosts.txt", "--launch", "ip netns exec {host}");
+    struct said sim =
+        PROGRAM_CALL(&w.p, "run", "net.json", "--json", "--no-break-even", "--out", "sim");
+    CU_ASSERT_EQUAL(s.status, 0);
+    CU_ASSERT_EQUAL(program_n_lines(s.out), 2);
+    if (s.status != 0)
+        fprintf(stderr, "%s", s.err);
+    snprintf(on, sizeof(on), "client2 on %s", w.b);
+    const char *at = s.out, *predicted = sim.out;
+    for (int n = 2; n <= 3 && s.status == 0; n++) {
+        json_t *a = json_loads(at, JSON_DISABLE_EOF_CHECK, NULL),
+               *b = json_loads(predicted, JSON_DISABLE_EOF_CHECK, NULL);
+        const json_t *hosts = json_object_get(json_object_get(a, "report"), "hosts");
+        CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(a, "backend")), "emu");
+        CU_ASSERT_EQUAL(json_integer_value(json_object_get(a, "clients")), n);
+        CU_ASSERT_EQUAL((int)json_object_size(hosts), n + 1);
+        CU_ASSERT_EQUAL(json_integer_value(json_object_get(hosts, on)), 1);
+        CU_ASSERT(json_equal(json_object_get(a, "bytes"), json_object_get(b, "bytes")));
+        CU_ASSERT(json_equal(json_object_get(json_object_get(a, "training"), "loss"),
+                             json_object_get(json_object_get(b, "training"), "loss")));
+        json_decref(a);
+        json_decref(b);
+        at += strcspn(at, "\n") + 1;
+        predicted += strcspn(predicted, "\n") + 1;
+    }
+    said_release(&s);
+    said_release(&sim);
+    s = PROGRAM_CALL(&w.p, "run", "net.json", "--on", "emu", "--out", "emu", "--hosts", "hosts.txt",
+                     "--launch", "ip netns exec {host}");
+    CU_ASSERT_EQUAL(s.status, 0);
+    CU_ASSERT_CONTAINS(s.err, "2 rows, 0 computed now");
+    said_release(&s);
+    end(&w);
+}
+
 static void expect_refused(struct said s, int status, const char *says)
 {
     strait_test_context("%s", says);
@@ -243,6 +298,9 @@ static void what_cannot_be_is_one_line(void)
              w.a, w.b);
     program_write(&w.p, "hosts.txt", lines);
     expect_refused(ON_HOSTS(&w, "--", "true"), 3, "carries 100 Mbps, and its 2 ranks may send 20");
+    expect_refused(PROGRAM_CALL(&w.p, "run", "net.json", "--on", "emu", "--hosts", "hosts.txt",
+                                "--launch", "ip netns exec {host}"),
+                   3, "carries 100 Mbps, and its 2 ranks may send 20");
     snprintf(lines, sizeof(lines), "%s address=192.0.2.1\n%s address=192.0.2.2\n", w.a, w.b);
     program_write(&w.p, "hosts.txt", lines);
     expect_refused(ON_HOSTS(&w, "--", "true"), 2, "expected the rate of strait-");
@@ -299,6 +357,7 @@ static const struct strait_test tests[] = {
     {"a path between hosts is the network's", paths_are_the_networks},
     {"strait's own ranks run on two hosts, with the bytes and sums of a simulation",
      ranks_over_mpi},
+    {"the points of a sweep run on two hosts, as a simulation says", points_of_a_sweep},
     {"unknown hosts, other programs, links that are too slow: one line",
      what_cannot_be_is_one_line},
     {"a host that is lost ends all, and nothing is left", lost_host_ends_all},

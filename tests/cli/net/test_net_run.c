@@ -78,12 +78,12 @@ static void output(void)
         CU_ASSERT_STRING_EQUAL(s.out, "client1 | out\nclient1 |\nclient1 | no end\n");
         CU_ASSERT_STRING_EQUAL(s.err, "client1 | err\n");
         said_release(&s);
-        /* a line of 9000 letters is cut after 8192 */
+        /* a line of 70000 letters is cut after 65536 */
         s = PROGRAM_CALL(&p, "net", "run", "net.json", "--set", "/clients=1", "--", "sh", "-c",
-                         "head -c 9000 /dev/zero | tr '\\0' x");
-        CU_ASSERT_EQUAL(strlen(s.out), 9000 + 2 * strlen("client1 | \n"));
-        CU_ASSERT_EQUAL(strspn(s.out + 10, "x"), 8192);
-        CU_ASSERT_EQUAL(strncmp(s.out + 10 + 8192, "\nclient1 | x", 12), 0);
+                         "head -c 70000 /dev/zero | tr '\\0' x");
+        CU_ASSERT_EQUAL(strlen(s.out), 70000 + 2 * strlen("client1 | \n"));
+        CU_ASSERT_EQUAL(strspn(s.out + 10, "x"), 65536);
+        CU_ASSERT_EQUAL(strncmp(s.out + 10 + 65536, "\nclient1 | x", 12), 0);
         said_release(&s);
         s = PROGRAM_CALL(&p, "net", "run", "net.json", "--set", "/clients=1", "--ranks", "all",
                          "--log", "logs", "--", "sh", "-c", say);
