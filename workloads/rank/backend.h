@@ -93,6 +93,7 @@ struct strait_rank {
     int me;
     int lane;   /* 0: the rank's first; others in order of spawning */
     void *wrap; /* the rank's state in rank.h, shared by its lanes; set by run->rank_begin */
+    double left_s; /* when a collective that reads connections ended last (open_mpi.c); 0: none */
 };
 
 /* Everything that a backend needs for a run; it decides nothing itself. */

@@ -14,19 +14,29 @@
  * before, the even one takes the other's half of the sum, and sends it all at the end.
  *
  * Each exchange is two messages at a time, and one of more than the eager limit is a handshake
- * (pml/ob1): its first 64 KiB say what comes, the receiver answers that it may, then comes the
- * rest: three delays. All of a pair goes over one connection, so an answer waits behind what its
- * sender has put there before. Where both begin together the answers cross and data flows both
- * ways at once; where one is late by a delay or more, it answers before it asks, the other begins
- * to send, and its own answer waits for all of that: one way after the other. A send counts as done
- * when the connection has it, as there, where sockets' buffers hold it. */
+ * (pml/ob1: TCP needs no registered memory, so that start_rdma asks with 40 bytes and no data, and
+ * the receiver answers with a PUT): three delays. All of a pair goes over one connection, so an
+ * answer waits behind what its sender has put there before. Where both begin together the answers
+ * cross and data flows both ways at once; where the other's question has been read before, a rank
+ * answers it before it asks, the other begins to send, and its own answer waits for all of that:
+ * one way after the other. The next question then travels right behind that data, so that the next
+ * exchange is one way after the other too.
+ *
+ * A send is done when its connection's buffer has the last of it, which is before it has left: such
+ * a rank goes on, and its questions wait for the others. What comes while a rank computes is read
+ * in its next call, after it has asked. */
 #include <math.h>
 
 #include "parts.h"
 
 /* Source: btl_eager_limit and btl_rndv_eager_limit of opal/mca/btl/tcp/btl_tcp_component.c. */
 enum { EAGER_ELEMS = 64 * 1024 / 4 };
-enum kind { FIRST, MAY_SEND, REST }; /* tags */
+/* What a connection's buffer holds at the end: what strait's own networks leave unsent
+ * (tcp_notsent_lowat), or two windows, Linux' tuning (tcp_sndbuf_expand). */
+static const double HELD_BYTES = 1024 * 1024, HELD_WINDOWS = 2;
+/* Tags: all of a short message; the question and answer of a long one, its beginning that has to
+ * leave before it is done, and its end. */
+enum kind { WHOLE, ASK, MAY_SEND, BEGINNING, END };
 
 /* One MPI_Sendrecv. */
 struct exchange {
@@ -35,29 +45,54 @@ struct exchange {
     int peer;
     struct strait_tensor *send, *recv; /* NULL: that way nothing goes */
     bool adds, sent, got;
+    struct strait_task *leaves; /* the beginning of what is sent; NULL: it may hold all */
 };
 
-/* Elements before the handshake (first), or behind it. */
-static struct strait_tensor *share(struct strait_rank *r, struct strait_tensor *x, bool first)
+/* How many elements of n have to leave before the send is done. */
+static size_t n_leaving(const struct strait_rank *r, size_t n, int src, int dst)
 {
-    const size_t n = strait_n_elems(x), cut = n < EAGER_ELEMS ? n : EAGER_ELEMS;
-    return strait_range(r, x, first ? 0 : cut, first ? cut : n);
+    const struct strait_network *network = r->run->network;
+    const double window_bytes = strait_path_bits_per_s(network, src, dst) / 8 *
+                                strait_path_rtt_s(network, src, dst),
+                 held = fmax(HELD_BYTES, HELD_WINDOWS * window_bytes) / 4;
+    return (double)n > held ? n - (size_t)held : 0;
 }
 
-static void give(struct strait_rank *r, struct exchange *x, bool first)
+static struct strait_tensor *share(struct strait_rank *r, struct exchange *x, enum kind kind,
+                                   bool is_mine)
 {
-    strait_send(r, x->peer, x->g.channel, first ? FIRST : REST,
-                strait_encode(r, x->none, NAN, share(r, x->send, first)));
-    x->sent = !first || strait_n_elems(x->send) <= EAGER_ELEMS;
+    struct strait_tensor *of = is_mine ? x->send : x->recv;
+    const size_t n = strait_n_elems(of);
+    const size_t cut = n_leaving(r, n, is_mine ? r->me : x->peer, is_mine ? x->peer : r->me);
+    return strait_range(r, of, kind == END ? cut : 0, kind == BEGINNING ? cut : n);
+}
+
+static struct strait_packet *packet_of(struct strait_rank *r, struct exchange *x, enum kind kind)
+{
+    return strait_encode(r, x->none, NAN, share(r, x, kind, true));
+}
+
+static void begin(struct strait_rank *r, struct exchange *x)
+{
+    x->sent = strait_n_elems(x->send) <= EAGER_ELEMS;
+    strait_send(r, x->peer, x->g.channel, x->sent ? WHOLE : ASK,
+                x->sent ? packet_of(r, x, WHOLE) : strait_control(r, 0));
+}
+
+static void give(struct strait_rank *r, struct exchange *x)
+{
+    if (n_leaving(r, strait_n_elems(x->send), r->me, x->peer) > 0)
+        x->leaves =
+            strait_send_acked(r, x->peer, x->g.channel, BEGINNING, packet_of(r, x, BEGINNING));
+    strait_send(r, x->peer, x->g.channel, END, packet_of(r, x, END));
+    x->sent = true;
 }
 
 static void take(struct strait_rank *r, struct exchange *x, struct strait_packet *packet,
-                 bool first)
+                 enum kind kind)
 {
-    struct strait_tensor *mine = share(r, x->recv, first);
-    x->got = !first || strait_n_elems(x->recv) <= EAGER_ELEMS;
-    if (!x->got)
-        strait_send(r, x->peer, x->g.channel, MAY_SEND, strait_control(r, 0));
+    struct strait_tensor *mine = share(r, x, kind, false);
+    x->got = kind != BEGINNING;
     if (x->adds) {
         struct strait_tensor *theirs = strait_spare(r, mine);
         strait_decode(r, theirs, packet);
@@ -69,27 +104,44 @@ static void take(struct strait_rank *r, struct exchange *x, struct strait_packet
 
 static void heed(struct strait_rank *r, struct exchange *x, struct strait_message m)
 {
-    if (m.tag == MAY_SEND) {
+    if (m.tag == ASK || m.tag == MAY_SEND)
         strait_drop(r, m.packet);
-        give(r, x, false);
-    } else {
-        take(r, x, m.packet, m.tag == FIRST);
-    }
+    if (m.tag == ASK)
+        strait_send(r, x->peer, x->g.channel, MAY_SEND, strait_control(r, 0));
+    else if (m.tag == MAY_SEND)
+        give(r, x);
+    else
+        take(r, x, m.packet, (enum kind)m.tag);
 }
 
-/* In the first exchange of a call nothing has been read from the connections yet; later ones answer
- * what came meanwhile before they ask. */
-static void run(struct strait_rank *r, struct exchange x, bool is_first)
+/* Until when this rank has read: until it was last in a call, with what came right behind that in
+ * the same segments, two of them. */
+static double read_until_s(const struct strait_rank *r, const struct exchange *x)
+{
+    const struct strait_network *network = r->run->network;
+    return r->left_s + 2 * 8 * (1514 + network->overhead_bytes) /
+                           strait_path_bits_per_s(network, x->peer, r->me);
+}
+
+static void run(struct strait_rank *r, struct exchange x)
 {
     struct strait_message m;
+    const double read_s = read_until_s(r, &x);
     x.sent = !x.send;
     x.got = !x.recv;
-    if (!is_first && !x.got && strait_recv_by(r, &m, x.peer, x.g.channel, strait_now_s(r)))
+    const bool came = !x.got && strait_recv_by(r, &m, x.peer, x.g.channel, read_s);
+    const bool was_read = came && m.arrived_s <= read_s;
+    if (was_read)
         heed(r, &x, m);
     if (x.send)
-        give(r, &x, true);
+        begin(r, &x);
+    if (came && !was_read)
+        heed(r, &x, m);
     while (!x.sent || !x.got)
         heed(r, &x, strait_recv(r, x.peer, x.g.channel));
+    if (x.leaves)
+        strait_wait(r, x.leaves);
+    r->left_s = strait_now_s(r);
 }
 
 /* Of n ranks: how many stay, how many pairs fold, and this one's place; -1: it is folded away. */
@@ -149,11 +201,11 @@ void strait_all_reduce_by_open_mpi(struct strait_rank *r, struct strait_group g,
         e.send = part(r, x, half(all, !stays));
         e.recv = part(r, x, half(all, stays));
         e.adds = true;
-        run(r, e, true);
+        run(r, e);
         e.send = stays ? NULL : e.recv; /* the right half of the pair's sum */
         e.recv = stays ? part(r, x, half(all, false)) : NULL;
         e.adds = false;
-        run(r, e, false);
+        run(r, e);
     }
     for (int mask = 1; mask < f.n && stays; mask *= 2) {
         const struct window w = window_of(all.hi, f.place, mask);
@@ -162,7 +214,7 @@ void strait_all_reduce_by_open_mpi(struct strait_rank *r, struct strait_group g,
         e.peer = g.ranks[unfolded(f, f.place ^ mask)];
         e.send = part(r, x, half(w, !left));
         e.recv = part(r, x, half(w, left));
-        run(r, e, mask == 1 && !folds);
+        run(r, e);
     }
     e.adds = false;
     for (int mask = f.n / 2; mask > 0 && stays; mask /= 2) {
@@ -171,13 +223,13 @@ void strait_all_reduce_by_open_mpi(struct strait_rank *r, struct strait_group g,
         e.peer = g.ranks[unfolded(f, f.place ^ mask)];
         e.send = part(r, x, half(w, left));
         e.recv = part(r, x, half(w, !left));
-        run(r, e, false);
+        run(r, e);
     }
     if (folds) {
         e.peer = g.ranks[stays ? g.me + 1 : g.me - 1];
         e.send = stays ? x : NULL;
         e.recv = stays ? NULL : x;
-        run(r, e, false);
+        run(r, e);
     }
 }
 

@@ -44,32 +44,28 @@ static double log2_of(int n)
     return round(log2(n));
 }
 
-/* Open MPI's exchange of e elements both ways by two that begin together: asked and answered where
- * there are more than 16384, then the rest, added (or copied) while nothing comes. */
+/* Open MPI's exchange of e elements both ways by two that begin together: where there are more than
+ * 16384 it is asked and answered first; added (or copied) when it is there. */
 static double exchanged_s(double e, double use_bytes_per_s)
 {
-    const double eager = 16384, rest = e - eager;
-    return e <= eager
-               ? PATH_S + wire_s(e) + 4 * e / use_bytes_per_s
-               : 3 * PATH_S + wire_s(eager) + wire_s(0) + wire_s(rest) + 4 * rest / use_bytes_per_s;
+    return (e <= 16384 ? PATH_S : 3 * PATH_S + 2 * wire_s(0)) + wire_s(e) + 4 * e / use_bytes_per_s;
 }
 
-/* Three ranks: 0 and 1 exchange halves while the first words of 2 come into the same port; 1 gives
- * 0 its half; 0 finds 2's words waiting and answers before it asks, so that 2's answer waits for
- * what 2 sends: one way after the other. Then both begin a delay and what 0 sent apart, and 1 gets
- * all.
- */
+/* Three ranks: 0 and 1 exchange halves and 1 gives 0 its own; 0 finds the question of 2 waiting and
+ * answers before it asks, so that 2's answer waits for what 2 sends: one way after the other. Its
+ * next question is right behind what it sends, so that they go on so, 0 sending first; then 1 gets
+ * all. */
 static double of_three_s(double add_bytes_per_s, double copy_bytes_per_s)
 {
-    const double a = PATH_S, F = wire_s(16384), w = wire_s(0), rest = N / 2.0 - 16384,
-                 R = wire_s(rest), A = 4 * rest / add_bytes_per_s, C = 4 * rest / copy_bytes_per_s,
-                 last = N - 16384;
-    const double folded_1 = 3 * a + F + w + R + A;
-    const double folded_0 = folded_1 + 3 * a + F + w + R + C;
+    const double a = PATH_S, w = wire_s(0), half = N / 2.0, R = wire_s(half),
+                 A = 4 * half / add_bytes_per_s, C = 4 * half / copy_bytes_per_s;
+    const double folded_1 = 2 * 1538 / (100e6 / 8) + 3 * a + 2 * w + R + A;
+    const double folded_0 = folded_1 + 3 * a + 2 * w + R + C;
     const double halved_0 = folded_0 + 2 * a + w + R + fmax(w, A);
-    const double halved_2 = halved_0 + a + R + A;
-    const double doubled_0 = halved_2 + 3 * a + F + w + R + C;
-    return doubled_0 + 3 * a + F + w + wire_s(last) + 4 * last / copy_bytes_per_s;
+    const double found_2 = halved_0 + a + R + fmax(w, A);
+    const double doubled_2 = found_2 + 2 * a + w + R + fmax(w, C);
+    const double doubled_0 = doubled_2 + a + R + C;
+    return doubled_0 + 3 * a + 2 * w + wire_s(N) + 4 * N / copy_bytes_per_s;
 }
 
 /* Closed form; NAN where there is none for this n. */
@@ -105,7 +101,8 @@ static double form_s(int n, double add_bytes_per_s, double copy_bytes_per_s)
         for (int d = 1; d < n; d *= 2)
             s += 2 * (a + floor((n - 1 + d) / (2.0 * d)) * Le) + Ae;
         return n > 1 ? s + Ce : 0;
-    case OPEN_MPI:
+    case OPEN_MPI: /* two frames for what may have been asked already, too */
+        s = n > 1 ? 2 * k * 2 * 1538 / (100e6 / 8) : 0;
         for (int j = 1; j <= k; j++)
             s += exchanged_s(N / exp2(j), add_bytes_per_s) +
                  exchanged_s(N / exp2(j), copy_bytes_per_s);
