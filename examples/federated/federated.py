@@ -9,9 +9,15 @@ In a network of strait, where RANK, WORLD_SIZE and MASTER_ADDR say who is who:
 
     strait net run wan.json --ranks all -- python3 federated.py
 
-Alone, it writes the trace that a prediction takes: python3 federated.py record FOLDER. Down goes the difference to the model that the clients decoded last, up the difference to what they
+Alone, it writes the trace that a prediction takes, and in its folder "updates" what a client sends:
+python3 federated.py record FOLDER. A profile of codecs then gets the times that they take from
+Python: python3 federated.py charge PROFILE.
+
+Down goes the difference to the model that the clients decoded last, up the difference to what they
 got: both ends keep the decoded values, so that errors do not add up."""
+import json
 import os
+import pathlib
 import socket
 import struct
 import sys
@@ -86,9 +92,13 @@ class Client:
         return losses
 
 
+def nothing(model):
+    return {k: np.zeros_like(v) for k, v in model.items()}
+
+
 def serve(n_clients):
     model = {k: v.numpy() for k, v in network().state_dict().items()}
-    known = model  # what clients have decoded
+    known = nothing(model)  # what clients have decoded
     with socket.create_server(ADDRESS) as listener:
         peers = [without_delay(listener.accept()[0]) for _ in range(n_clients)]
     for number in range(N_ROUNDS):
@@ -116,7 +126,7 @@ def serve(n_clients):
 
 def take_part(number):
     client = Client(number)
-    known = client.get_parameters()
+    known = nothing(client.get_parameters())
     with connect() as peer:
         for _ in range(N_ROUNDS):
             known = strait.decompress_state_dict(receive(peer), reference=known)
@@ -137,20 +147,53 @@ def record(folder):
     client = Client(0)
     optimizer = torch.optim.SGD(client.model.parameters(), lr=0.1)
     with strait.record(client.model, optimizer, folder, batch=32) as recorder:
-        for _ in range(2):
+        for _ in range(4):
             client.epoch(optimizer, recorder.step)
+    updates = pathlib.Path(folder) / "updates"
+    updates.mkdir()
+    for number in range(N_ROUNDS):
+        before = client.get_parameters()
+        for name, after in client.fit(before)[0].items():
+            (after - before[name]).tofile(updates / f"{name}.{number}.f32")
+
+
+def charge(path):
+    """Let the profile's fixed times hold what Python does around the codec, a tensor."""
+    client = Client(0)
+    before = client.get_parameters()
+    after = client.fit(before)[0]
+    data = strait.compress_state_dict(after, CODEC, reference=before)
+    calls = {"encode": lambda: strait.compress_state_dict(after, CODEC, reference=before),
+             "decode": lambda: strait.decompress_state_dict(data, reference=before)}
+    profile = json.loads(pathlib.Path(path).read_text())
+    sizes = [v.nbytes for v in after.values() if v.size > 1024]
+    for way, call in calls.items():
+        times = []
+        for _ in range(15):
+            began = time.process_time()
+            call()
+            times.append(time.process_time() - began)
+        for entry in profile["entries"]:
+            if entry["codec"] == "sz":
+                codec_s = sum(sizes) / (1e6 * float(entry[way]["speed"].split()[0]))
+                fixed_us = 1e6 * (np.median(times) - codec_s) / len(sizes)
+                entry[way]["fixed"] = f"{max(fixed_us, 0):.1f} us"
+    pathlib.Path(path).write_text(json.dumps(profile, indent=1))
 
 
 def main(who, what):
     torch.set_num_threads(1)
     if who == "record":
         record(what)
+    elif who == "charge":
+        charge(what)
     elif who == "server":
         serve(int(what))
     elif who == "client":
         take_part(int(what))
     else:
-        sys.exit("usage: federated.py [server N_CLIENTS | client NUMBER | record FOLDER]")
+        sys.exit("usage: federated.py [server N_CLIENTS | client NUMBER | record FOLDER | "
+                 "charge PROFILE]")
 
 
 rank = os.environ.get("RANK")
