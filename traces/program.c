@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/hash.h"
+
 static const char *const kinds[] = {"compute", "sleep", "send", "recv", "collective", "nothing"};
 static const char *const collectives[] = {"all_reduce", "all_gather", "reduce_scatter",
                                           "all_to_all", "broadcast",  "reduce",
@@ -17,20 +19,30 @@ const char *strait_program_collective_name(enum strait_program_collective collec
     return collectives[collective];
 }
 
-struct strait_program *strait_program_new(int n_ranks, struct strait_error *err)
+static struct strait_program_look *new_look(int n_ranks)
 {
-    struct strait_program *g = calloc(1, sizeof(*g));
-    if (g && !(g->ranks = calloc((size_t)n_ranks, sizeof(*g->ranks)))) {
-        free(g);
-        g = NULL;
-    }
-    if (!g) {
-        strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out for a graph");
+    struct strait_program_look *look = calloc(1, sizeof(*look));
+    if (look && !(look->calls = calloc((size_t)n_ranks * STRAIT_PROGRAM_MAX_NAMES,
+                                       sizeof(*look->calls)))) {
+        free(look);
         return NULL;
     }
-    g->n_ranks = n_ranks;
-    g->n_groups = 1;
-    return g;
+    return look;
+}
+
+struct strait_program *strait_program_new(int n_ranks, bool is_look, struct strait_error *err)
+{
+    struct strait_program *g = calloc(1, sizeof(*g));
+    if (g) {
+        g->n_groups = 1;
+        if ((g->ranks = calloc((size_t)n_ranks, sizeof(*g->ranks))))
+            g->n_ranks = n_ranks;
+        if (g->ranks && (!is_look || (g->look = new_look(n_ranks))))
+            return g;
+    }
+    strait_program_free(g);
+    strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out for a graph");
+    return NULL;
 }
 
 void strait_program_free(struct strait_program *g)
@@ -45,6 +57,9 @@ void strait_program_free(struct strait_program *g)
     }
     for (int i = 0; i < g->n_groups; i++)
         free(g->groups[i].ranks);
+    if (g->look)
+        free(g->look->calls);
+    free(g->look);
     free(g->ranks);
     free(g->sends);
     free(g);
@@ -64,10 +79,45 @@ static bool grow(void **things, size_t *cap, size_t n, size_t size)
     return true;
 }
 
+static void count(struct strait_program_counts *c, const struct strait_program_node *n)
+{
+    c->nodes[n->kind]++;
+    c->compute_s += n->kind == STRAIT_PROGRAM_COMPUTE ? n->time_s : 0;
+    c->flop += n->flop;
+    c->message_bytes += n->kind == STRAIT_PROGRAM_SEND ? (double)n->bytes : 0;
+    if (n->kind == STRAIT_PROGRAM_COLLECTIVE) {
+        c->calls[n->collective]++;
+        c->call_bytes[n->collective] += (double)n->bytes;
+    }
+}
+
+static void look_at(struct strait_program_look *look, int rank, const struct strait_program_node *n)
+{
+    const uint64_t here = (uint64_t)rank, there = (uint64_t)(uint32_t)n->peer;
+    if (n->kind == STRAIT_PROGRAM_SEND || n->kind == STRAIT_PROGRAM_RECV) {
+        const bool is_send = n->kind == STRAIT_PROGRAM_SEND;
+        const uint64_t words[] = {is_send ? here << 32 | there : there << 32 | here,
+                                  (uint64_t)(uint32_t)n->tag, n->bytes},
+                       end = strait_checksum(words, 2 * sizeof(words[0])),
+                       size = strait_checksum(words, sizeof(words));
+        look->ends += is_send ? end : -end;
+        look->sizes += is_send ? size : -size;
+    } else if (n->kind == STRAIT_PROGRAM_COLLECTIVE) {
+        uint64_t *calls = &look->calls[here * STRAIT_PROGRAM_MAX_NAMES + n->group];
+        const uint64_t words[] = {*calls, n->collective, n->bytes, there};
+        *calls = strait_checksum(words, sizeof(words)) | 1;
+    }
+}
+
 int64_t strait_program_add(struct strait_program *g, int rank, struct strait_program_node node,
                            struct strait_error *err)
 {
     struct strait_program_rank *r = &g->ranks[rank];
+    count(&g->counts, &node);
+    if (g->look) {
+        look_at(g->look, rank, &node);
+        return (int64_t)r->n_nodes++;
+    }
     if (!grow((void **)&r->nodes, &r->cap_nodes, r->n_nodes, sizeof(*r->nodes)))
         return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out for a graph");
     r->nodes[r->n_nodes] = node;
@@ -78,6 +128,10 @@ int strait_program_edge_add(struct strait_program *g, int rank, uint32_t from, u
                             bool on_start, struct strait_error *err)
 {
     struct strait_program_rank *r = &g->ranks[rank];
+    if (g->look) {
+        g->look->is_doubtful = g->look->is_doubtful || from >= to;
+        return 0;
+    }
     if (!grow((void **)&r->edges, &r->cap_edges, r->n_edges, sizeof(*r->edges)))
         return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out for a graph");
     r->edges[r->n_edges++] = (struct strait_program_edge){from, to, on_start};
@@ -131,46 +185,24 @@ bool strait_program_sends(const struct strait_program *g, int src, int dst)
     return g->sends[bit / 8] >> bit % 8 & 1;
 }
 
-/* --- counts ------------------------------------------------------------------------------- */
-
-static bool count_collectives(json_t *facts, const uint64_t *n_calls, const double *bytes)
-{
-    json_t *all = json_object();
-    bool whole = all != NULL;
-    for (int i = 0; i < STRAIT_N_PROGRAM_COLLECTIVES; i++)
-        if (n_calls[i] > 0)
-            whole = whole &&
-                    json_object_set_new(all, collectives[i],
-                                        json_pack("{s:I, s:f}", "calls", (json_int_t)n_calls[i],
-                                                  "bytes", bytes[i])) == 0;
-    return json_object_set_new(facts, "collectives", all) == 0 && whole;
-}
-
 json_t *strait_program_facts(const struct strait_program *g)
 {
-    uint64_t n_of[STRAIT_N_PROGRAM_KINDS] = {0}, n_calls[STRAIT_N_PROGRAM_COLLECTIVES] = {0};
-    double bytes[STRAIT_N_PROGRAM_COLLECTIVES] = {0}, sent = 0, time_s = 0, flop = 0;
-    for (int r = 0; r < g->n_ranks; r++)
-        for (size_t i = 0; i < g->ranks[r].n_nodes; i++) {
-            const struct strait_program_node *node = &g->ranks[r].nodes[i];
-            n_of[node->kind]++;
-            time_s += node->kind == STRAIT_PROGRAM_COMPUTE ? node->time_s : 0;
-            flop += node->flop;
-            sent += node->kind == STRAIT_PROGRAM_SEND ? (double)node->bytes : 0;
-            if (node->kind == STRAIT_PROGRAM_COLLECTIVE) {
-                n_calls[node->collective]++;
-                bytes[node->collective] += (double)node->bytes;
-            }
-        }
-    json_t *nodes = json_object();
+    const struct strait_program_counts *c = &g->counts;
+    json_t *nodes = json_object(), *calls = json_object();
+    bool whole = nodes && calls;
     for (int i = 0; i < STRAIT_N_PROGRAM_KINDS; i++)
-        if (n_of[i] > 0)
-            json_object_set_new(nodes, kinds[i], json_integer((json_int_t)n_of[i]));
-    json_t *facts =
-        json_pack("{s:i, s:o, s:f}", "ranks", g->n_ranks, "nodes", nodes, "message_bytes", sent);
-    if (facts && (!count_collectives(facts, n_calls, bytes) ||
-                  json_object_set_new(facts, "compute_s", json_real(time_s)) != 0 ||
-                  json_object_set_new(facts, "flop", json_real(flop)) != 0)) {
+        if (c->nodes[i] > 0)
+            whole = json_object_set_new(nodes, kinds[i],
+                                        json_integer((json_int_t)c->nodes[i])) == 0 && whole;
+    for (int i = 0; i < STRAIT_N_PROGRAM_COLLECTIVES; i++)
+        if (c->calls[i] > 0)
+            whole = json_object_set_new(calls, collectives[i],
+                                        json_pack("{s:I, s:f}", "calls", (json_int_t)c->calls[i],
+                                                  "bytes", c->call_bytes[i])) == 0 && whole;
+    json_t *facts = json_pack("{s:i, s:o, s:f, s:o, s:f, s:f}", "ranks", g->n_ranks, "nodes", nodes,
+                              "message_bytes", c->message_bytes, "collectives", calls, "compute_s",
+                              c->compute_s, "flop", c->flop);
+    if (facts && !whole) {
         json_decref(facts);
         facts = NULL;
     }

@@ -33,7 +33,7 @@ enum strait_program_collective {
 /* Computing units of a rank: each takes one node at a time. */
 enum { STRAIT_PROGRAM_ACCEL = 0, STRAIT_PROGRAM_CPU = 1, STRAIT_PROGRAM_MAX_UNITS = 8 };
 /* Groups of ranks that collectives name: 0 is all ranks. */
-enum { STRAIT_PROGRAM_WORLD = 0, STRAIT_PROGRAM_MAX_GROUPS = 6 };
+enum { STRAIT_PROGRAM_WORLD = 0, STRAIT_PROGRAM_MAX_GROUPS = 6, STRAIT_PROGRAM_MAX_NAMES = 256 };
 enum { STRAIT_PROGRAM_MAX_RANKS = 4096 };
 
 struct strait_program_node {
@@ -72,9 +72,25 @@ struct strait_program_group {
     unsigned kinds; /* bit for each collective that is used in it; set by finish */
 };
 
+/* What was added so far. */
+struct strait_program_counts {
+    uint64_t nodes[STRAIT_N_PROGRAM_KINDS], calls[STRAIT_N_PROGRAM_COLLECTIVES];
+    double call_bytes[STRAIT_N_PROGRAM_COLLECTIVES], message_bytes, compute_s, flop;
+};
+
+/* A graph that is looked at is counted and not kept, so that a trace of any length fits. Sums of
+ * hashes say whether it is sound; where they leave a doubt it must be read again and kept. */
+struct strait_program_look {
+    uint64_t ends, sizes; /* of messages: sends less receives, without and with their bytes */
+    uint64_t *calls; /* [rank * STRAIT_PROGRAM_MAX_NAMES + group]: of calls in order; 0: none */
+    bool is_doubtful;
+};
+
 struct strait_program {
     struct strait_program_rank *ranks;
     int n_ranks;
+    struct strait_program_counts counts;
+    struct strait_program_look *look; /* NULL: nodes and edges are kept */
     struct strait_program_group
         groups[STRAIT_PROGRAM_MAX_GROUPS]; /* groups[0] has no ranks of its own */
     int n_groups;
@@ -82,13 +98,15 @@ struct strait_program {
     uint64_t hash;        /* of all above */
 };
 
-struct strait_program *strait_program_new(int n_ranks, struct strait_error *err);
+/** In:  is_look  count nodes and edges, keep none */
+struct strait_program *strait_program_new(int n_ranks, bool is_look, struct strait_error *err);
 void strait_program_free(struct strait_program *g);
-/** Append a node.
+/** Append a node. A node of a graph that is looked at has no index: the next one is counted.
  *  Returns: its index, or -1 with *err NOMEM */
 int64_t strait_program_add(struct strait_program *g, int rank, struct strait_program_node node,
                            struct strait_error *err);
-/** `to` waits for `from`; both may be added later. Returns: 0, or -1 with *err NOMEM */
+/** `to` waits for `from`; both may be added later. Where edges are not kept, one that does not lead
+ *  from an earlier node to a later one leaves a doubt. Returns: 0, or -1 with *err NOMEM */
 int strait_program_edge_add(struct strait_program *g, int rank, uint32_t from, uint32_t to,
                             bool on_start, struct strait_error *err);
 /** The group of that name, made with these ranks by its first use; n 0: all ranks.
@@ -97,7 +115,8 @@ int strait_program_group_of(struct strait_program *g, const char *name, const in
                             const char *where, struct strait_error *err);
 /** Match the k-th send from a to b with a tag with the k-th receive of b from a with it, sort
  *  edges, and check that the graph can end: no cycle in a rank, no message without its other end,
- *  the same collectives in the same order on all ranks of a group.
+ *  the same collectives in the same order on all ranks of a group. A graph that is looked at is
+ *  found sound, or look->is_doubtful is set.
  *  In:      where  the file, for errors
  *  Returns: 0, or -1 with *err INPUT naming rank and node */
 int strait_program_finish(struct strait_program *g, const char *where, struct strait_error *err);

@@ -46,5 +46,5 @@ int strait_trace_read(struct strait_import *in, const char *path, const char *fo
 {
     const struct strait_import_format *known;
     *in = (struct strait_import){0};
-    return find(&known, format, err) != 0 ? -1 : strait_import_read(in, path, known, err);
+    return find(&known, format, err) != 0 ? -1 : strait_import_look(in, path, known, err);
 }

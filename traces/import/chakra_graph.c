@@ -179,8 +179,10 @@ int strait_chakra_add(struct strait_chakra *c, struct strait_source *s, struct s
         const int64_t from = item_of(&c->ids, &c->node.deps[i], sizeof(c->node.deps[i]));
         if (from < 0)
             return strait_error_memory(err, s->path);
-        if (strait_program_edge_add(c->in->graph, c->rank, (uint32_t)from, (uint32_t)at, false,
-                                    err) != 0)
+        const uint32_t before = c->ids.items[from].value - 1; /* the largest: not there yet */
+        if (strait_program_edge_add(c->in->graph, c->rank,
+                                    c->in->graph->look ? before : (uint32_t)from, (uint32_t)at,
+                                    false, err) != 0)
             return -1;
     }
     return 0;
@@ -192,24 +194,27 @@ int strait_chakra_add(struct strait_chakra *c, struct strait_source *s, struct s
 static int end_rank(struct strait_chakra *c, const char *path, struct strait_error *err)
 {
     struct strait_program_rank *rank = &c->in->graph->ranks[c->rank];
-    for (size_t i = 0; i < rank->n_edges; i++) {
-        const uint32_t item = rank->edges[i].from;
+    for (size_t i = 0; i < c->ids.n; i++) {
         uint64_t id;
-        memcpy(&id, c->ids.bytes + c->ids.items[item].at, sizeof(id));
-        if (c->ids.items[item].value == 0)
+        memcpy(&id, c->ids.bytes + c->ids.items[i].at, sizeof(id));
+        if (c->ids.items[i].value == 0)
             return strait_refuse(err, path,
                                  "expected node %llu, which another one waits for, found none",
                                  (unsigned long long)id);
-        rank->edges[i].from = c->ids.items[item].value - 1;
     }
+    for (size_t i = 0; i < rank->n_edges; i++)
+        rank->edges[i].from = c->ids.items[rank->edges[i].from].value - 1;
     strait_labels_clear(&c->ids);
     return 0;
 }
 
-static bool calls(const struct strait_program_rank *rank, uint8_t group)
+static bool calls(const struct strait_program *g, int rank, uint8_t group)
 {
-    for (size_t i = 0; i < rank->n_nodes; i++)
-        if (rank->nodes[i].kind == STRAIT_PROGRAM_COLLECTIVE && rank->nodes[i].group == group)
+    const struct strait_program_rank *r = &g->ranks[rank];
+    if (g->look)
+        return g->look->calls[(size_t)rank * STRAIT_PROGRAM_MAX_NAMES + group] != 0;
+    for (size_t i = 0; i < r->n_nodes; i++)
+        if (r->nodes[i].kind == STRAIT_PROGRAM_COLLECTIVE && r->nodes[i].group == group)
             return true;
     return false;
 }
@@ -218,7 +223,9 @@ static bool calls(const struct strait_program_rank *rank, uint8_t group)
 static int find_groups(struct strait_chakra *c, struct strait_error *err)
 {
     struct strait_program *g = c->in->graph;
-    int index[UINT8_MAX + 1] = {0}, *members = malloc((size_t)g->n_ranks * sizeof(*members));
+    int index[STRAIT_PROGRAM_MAX_NAMES] = {0},
+        *members = malloc((size_t)g->n_ranks * sizeof(*members));
+    bool is_used[STRAIT_PROGRAM_MAX_GROUPS] = {false};
     int status = members ? 0 : strait_error_memory(err, c->in->path);
     for (size_t k = 0; k < c->groups.n && status == 0; k++) {
         char name[64];
@@ -226,16 +233,21 @@ static int find_groups(struct strait_chakra *c, struct strait_error *err)
         snprintf(name, sizeof(name), "%.*s", (int)c->groups.items[k].len,
                  c->groups.bytes + c->groups.items[k].at);
         for (int r = 0; r < g->n_ranks; r++)
-            if (calls(&g->ranks[r], (uint8_t)k))
+            if (calls(g, r, (uint8_t)k))
                 members[n++] = r;
         index[k] = *name ? strait_program_group_of(g, name, members, n, c->in->path, err)
                          : STRAIT_PROGRAM_WORLD;
         status = index[k] < 0 ? -1 : 0;
+        if (g->look && n > 0 &&
+            status == 0) { /* in which order two names were called is not kept */
+            g->look->is_doubtful = g->look->is_doubtful || is_used[index[k]];
+            is_used[index[k]] = true;
+        }
         if (*name && n < g->n_ranks)
             strait_import_inferred(c->in, "process group \"%s\": the %d ranks that call it", name,
                                    n);
     }
-    for (int r = 0; r < g->n_ranks && status == 0; r++)
+    for (int r = 0; r < g->n_ranks && status == 0 && !g->look; r++)
         for (size_t i = 0; i < g->ranks[r].n_nodes; i++)
             if (g->ranks[r].nodes[i].kind == STRAIT_PROGRAM_COLLECTIVE)
                 g->ranks[r].nodes[i].group = (uint8_t)index[g->ranks[r].nodes[i].group];
@@ -287,7 +299,9 @@ int strait_chakra_read(struct strait_import *in, struct strait_source *s,
 {
     struct strait_chakra c = {.in = in, .n_ranks = count_ranks(in->path)};
     char name[4096];
-    int status = (in->graph = strait_program_new(c.n_ranks, err)) ? 0 : -1;
+    int status = strait_import_graph_begin(in, c.n_ranks, err);
+    if (status == 0 && item_of(&c.groups, "", 0) != 0) /* group 0: all ranks */
+        status = strait_error_memory(err, s->path);
     for (; c.rank < c.n_ranks && status == 0; c.rank++) {
         struct strait_source next = {0}, *from = s;
         if (c.rank > 0) {

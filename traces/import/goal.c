@@ -115,13 +115,18 @@ static int define(struct reader *r, const char *label, char *rest, struct strait
     return at < 0 ? -1 : 0;
 }
 
-/* Edges name items of the label table until the rank ends. */
+/* Edges name items of the label table until the rank ends; a look wants their order alone. */
 static int depend(struct reader *r, const char *waits, const char *how, const char *of,
                   struct strait_error *err)
 {
     const int64_t from = item_of(r, of, err), to = from < 0 ? -1 : item_of(r, waits, err);
     if (from < 0 || to < 0)
         return -1;
+    if (r->in->graph->look) {
+        const uint32_t node = r->labels.items[from].value, waits_for = r->labels.items[to].value;
+        const bool leads_on = node > 0 && (waits_for == 0 || node < waits_for);
+        return strait_program_edge_add(r->in->graph, r->rank, !leads_on, 1, false, err);
+    }
     return strait_program_edge_add(r->in->graph, r->rank, (uint32_t)from, (uint32_t)to,
                                    strcmp(how, "irequires") == 0, err);
 }
@@ -129,17 +134,16 @@ static int depend(struct reader *r, const char *waits, const char *how, const ch
 static int end_rank(struct reader *r, struct strait_error *err)
 {
     struct strait_program_rank *rank = &r->in->graph->ranks[r->rank];
+    const struct strait_labels *l = &r->labels;
+    for (size_t i = 0; i < l->n; i++)
+        if (l->items[i].value == 0)
+            return strait_source_fail_line(
+                r->s, err, "expected a definition of the label \"%.*s\" in rank %d, found none",
+                l->items[i].len < 40 ? (int)l->items[i].len : 40, l->bytes + l->items[i].at,
+                r->rank);
     for (size_t i = 0; i < rank->n_edges; i++) {
-        uint32_t *ends[2] = {&rank->edges[i].from, &rank->edges[i].to};
-        for (int k = 0; k < 2; k++) {
-            const uint32_t item = *ends[k], node = r->labels.items[item].value;
-            if (node == 0)
-                return strait_source_fail_line(
-                    r->s, err, "expected a definition of the label \"%.*s\" in rank %d, found none",
-                    r->labels.items[item].len < 40 ? (int)r->labels.items[item].len : 40,
-                    r->labels.bytes + r->labels.items[item].at, r->rank);
-            *ends[k] = node - 1;
-        }
+        rank->edges[i].from = l->items[rank->edges[i].from].value - 1;
+        rank->edges[i].to = l->items[rank->edges[i].to].value - 1;
     }
     strait_labels_clear(&r->labels);
     r->rank = -1;
@@ -210,7 +214,7 @@ static int read_head(struct reader *r, struct strait_error *err)
                                        number ? number
                                        : word ? word
                                               : "");
-    if (!(r->in->graph = strait_program_new((int)n_ranks, err)))
+    if (strait_import_graph_begin(r->in, (int)n_ranks, err) != 0)
         return -1;
     if (!(r->seen = calloc((size_t)n_ranks, sizeof(*r->seen))))
         return strait_error_memory(err, r->s->path);

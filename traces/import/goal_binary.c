@@ -70,8 +70,7 @@ static int read_head(struct reader *r, struct strait_error *err)
     r->spans = calloc(n_ranks, sizeof(*r->spans));
     if (!r->spans)
         return strait_error_memory(err, r->s->path);
-    r->in->graph = strait_program_new((int)n_ranks, err);
-    if (!r->in->graph)
+    if (strait_import_graph_begin(r->in, (int)n_ranks, err) != 0)
         return -1;
     for (uint64_t i = 0; i < n_ranks; i++)
         for (int end = 0; end < 2; end++)

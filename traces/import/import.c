@@ -69,10 +69,14 @@ static const struct strait_import_format *recognise(struct strait_source *s,
 }
 
 int strait_import_source(struct strait_import *in, struct strait_source *s,
-                         const struct strait_import_format *format, struct strait_error *err)
+                         const struct strait_import_format *format, bool is_look,
+                         struct strait_error *err)
 {
-    *in = (struct strait_import){
-        .path = s->path, .facts = json_object(), .inferred = json_array(), .missing = json_array()};
+    *in = (struct strait_import){.path = s->path,
+                                 .facts = json_object(),
+                                 .inferred = json_array(),
+                                 .missing = json_array(),
+                                 .is_look = is_look};
     if (!in->facts || !in->inferred || !in->missing)
         return strait_error_memory(err, s->path);
     in->format = format ? format : recognise(s, err);
@@ -84,16 +88,34 @@ int strait_import_source(struct strait_import *in, struct strait_source *s,
     return 0;
 }
 
-int strait_import_read(struct strait_import *in, const char *path,
-                       const struct strait_import_format *format, struct strait_error *err)
+static int read_file(struct strait_import *in, const char *path,
+                     const struct strait_import_format *format, bool is_look,
+                     struct strait_error *err)
 {
     struct strait_source s;
     *in = (struct strait_import){0};
     const int status =
-        strait_source_open(&s, path, err) != 0 ? -1 : strait_import_source(in, &s, format, err);
+        strait_source_open(&s, path, err) != 0 ? -1 : strait_import_source(in, &s, format, is_look, err);
     in->path = path;
     strait_source_release(&s);
     return status;
+}
+
+int strait_import_read(struct strait_import *in, const char *path,
+                       const struct strait_import_format *format, struct strait_error *err)
+{
+    return read_file(in, path, format, false, err);
+}
+
+int strait_import_look(struct strait_import *in, const char *path,
+                       const struct strait_import_format *format, struct strait_error *err)
+{
+    if (read_file(in, path, format, true, err) != 0)
+        return -1;
+    if (!in->graph || !in->graph->look->is_doubtful)
+        return 0;
+    strait_import_release(in);
+    return read_file(in, path, format, false, err);
 }
 
 void strait_import_release(struct strait_import *in)
@@ -145,6 +167,12 @@ int strait_import_stand_in(struct strait_model **out, const char *path, struct s
 }
 
 /* --- for readers -------------------------------------------------------------------------- */
+
+int strait_import_graph_begin(struct strait_import *in, int n_ranks, struct strait_error *err)
+{
+    in->graph = strait_program_new(n_ranks, in->is_look, err);
+    return in->graph ? 0 : -1;
+}
 
 void strait_import_fact(struct strait_import *in, const char *name, json_t *value_taken)
 {

@@ -29,6 +29,7 @@ struct strait_import {
     json_t *inferred, *missing;   /* arrays of sentences */
     struct strait_model *model;   /* layers; NULL: none */
     struct strait_program *graph; /* what each rank does; NULL: none */
+    bool is_look;                 /* the graph is counted, not kept */
     json_t *experiment;           /* keys of an experiment that follow from it; NULL: none */
     char *iters;                  /* table of iterations beside the layer table; NULL: none */
     char *slowness;               /* table of factors that "slowness" in it names; NULL: none */
@@ -43,9 +44,14 @@ const struct strait_import_format *strait_import_format_find(const char *name);
  *  Returns: 0, or -1 with *err; release in either case */
 int strait_import_read(struct strait_import *in, const char *path,
                        const struct strait_import_format *format, struct strait_error *err);
-/** The same of an open source. */
+/** The same for its facts alone: of a graph no node is kept, unless what was counted leaves a doubt
+ *  whether it is sound; then the file is read again. */
+int strait_import_look(struct strait_import *in, const char *path,
+                       const struct strait_import_format *format, struct strait_error *err);
+/** Read an open source, once: where a look leaves a doubt, in->graph says so. */
 int strait_import_source(struct strait_import *in, struct strait_source *s,
-                         const struct strait_import_format *format, struct strait_error *err);
+                         const struct strait_import_format *format, bool is_look,
+                         struct strait_error *err);
 void strait_import_release(struct strait_import *in);
 /** Read a file for its graph alone, finished.
  *  Returns: 0, or -1 with *err, also if it has none */
@@ -55,6 +61,8 @@ int strait_import_graph(struct strait_program **out, const char *path, struct st
 int strait_import_stand_in(struct strait_model **out, const char *path, struct strait_error *err);
 
 /* For readers. */
+/** Begin the graph. 0, or -1 with *err NOMEM */
+int strait_import_graph_begin(struct strait_import *in, int n_ranks, struct strait_error *err);
 void strait_import_fact(struct strait_import *in, const char *name, json_t *value_taken);
 void strait_import_inferred(struct strait_import *in, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

@@ -25,7 +25,7 @@ static bool room(void **memory, size_t *cap, size_t wanted, size_t size)
 {
     if (wanted <= *cap)
         return true;
-    const size_t more = 2 * wanted + 64;
+    const size_t more = wanted + wanted / 2 + 64;
     void *p = realloc(*memory, more * size);
     if (!p)
         return false;
@@ -53,11 +53,12 @@ static bool grow_table(struct strait_labels *l)
 
 bool strait_labels_put(struct strait_labels *l, const void *label, size_t len, uint32_t value)
 {
-    if (!room((void **)&l->bytes, &l->cap_bytes, l->n_bytes + len + 1, 1) ||
+    if (l->n_bytes + len > UINT32_MAX ||
+        !room((void **)&l->bytes, &l->cap_bytes, l->n_bytes + len + 1, 1) ||
         !room((void **)&l->items, &l->cap_items, l->n + 1, sizeof(*l->items)) || !grow_table(l))
         return false;
     memcpy(l->bytes + l->n_bytes, label, len);
-    l->items[l->n].at = l->n_bytes;
+    l->items[l->n].at = (uint32_t)l->n_bytes;
     l->items[l->n].len = (uint32_t)len;
     l->items[l->n].value = value;
     l->n_bytes += len;

@@ -1,4 +1,4 @@
-/* Labels of nodes and their numbers: a hash table of byte strings. */
+/* Labels of nodes and their numbers: a hash table of byte strings, 4 GB of them at most. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -8,8 +8,7 @@ struct strait_labels {
     char *bytes; /* all labels, one behind the other */
     size_t n_bytes, cap_bytes;
     struct {
-        size_t at;
-        uint32_t len, value;
+        uint32_t at, len, value;
     } * items;
     size_t n, cap_items;
     uint32_t *table; /* index of an item + 1; 0: free */

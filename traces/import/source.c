@@ -149,6 +149,7 @@ int strait_source_fail_byte(const struct strait_source *s, struct strait_error *
 
 /* --- lines and words ---------------------------------------------------------------------- */
 
+/* Keep what the buffer has of a line that goes on behind it. */
 static int append(struct strait_source *s, size_t *len, size_t n, struct strait_error *err)
 {
     if (*len + n > MAX_LINE)
@@ -164,7 +165,6 @@ static int append(struct strait_source *s, size_t *len, size_t n, struct strait_
     }
     memcpy(s->text + *len, s->buffer + s->at, n);
     *len += n;
-    s->text[*len] = '\0';
     return 0;
 }
 
@@ -173,48 +173,76 @@ int strait_source_line(struct strait_source *s, char **line, struct strait_error
     size_t len = 0, n;
     bool ended = false;
     s->line++;
+    *line = NULL;
     while (!ended && (n = strait_source_fill(s, 1)) > 0) {
-        const unsigned char *from = s->buffer + s->at, *end = memchr(from, '\n', n);
+        unsigned char *from = s->buffer + s->at, *end = memchr(from, '\n', n);
         const size_t more = end ? (size_t)(end - from) : n;
         ended = end != NULL;
         if (memchr(from, '\0', more))
             return strait_source_fail_line(s, err, "expected text, found a zero byte");
-        if (append(s, &len, more, err) != 0)
+        if (ended && len == 0) { /* all of it is here: nothing is copied */
+            *line = (char *)from;
+            len = more;
+        } else if (append(s, &len, more, err) != 0) {
             return -1;
+        }
         s->at += more + ended;
     }
     if (s->has_failed)
         return strait_source_fail_line(s, err, "cannot read");
     if (!ended && len == 0)
         return 0;
-    if (append(s, &len, 0, err) != 0)
-        return -1;
-    if (len > 0 && s->text[len - 1] == '\r')
-        s->text[--len] = '\0';
-    *line = s->text;
+    if (!*line)
+        *line = s->text;
+    len -= len > 0 && (*line)[len - 1] == '\r';
+    (*line)[len] = '\0';
     return 1;
+}
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t';
 }
 
 char *strait_source_word(char **rest)
 {
-    char *word = *rest + strspn(*rest, " \t");
+    char *word = *rest, *end;
+    while (is_blank(*word))
+        word++;
     if (!*word)
         return NULL;
-    *rest = word + strcspn(word, " \t");
-    if (**rest)
-        *(*rest)++ = '\0';
+    for (end = word; *end && !is_blank(*end);)
+        end++;
+    *rest = *end ? end + 1 : end;
+    *end = '\0';
     return word;
+}
+
+/* Digits alone, as most numbers are: strtod takes several times as long. NULL: something else. */
+static const char *whole(double *out, const char *text)
+{
+    int64_t x = 0;
+    const char *c = text;
+    for (; *c >= '0' && *c <= '9' && c < text + 15; c++)
+        x = 10 * x + (*c - '0');
+    *out = (double)x;
+    return c == text || (*c && strchr("0123456789.eExXpP", *c)) ? NULL : c;
 }
 
 bool strait_source_number(double *out, const char *text, const char *suffix, double min, double max)
 {
     char *end;
-    if (!text || !((*text >= '0' && *text <= '9') || strchr("+-.", *text)) || !*text ||
-        strpbrk(text, "xXnN"))
-        return false;
-    *out = strtod(text, &end);
-    return end != text && (!*end || (suffix && strcmp(end, suffix) == 0)) && isfinite(*out) &&
-           *out >= min && *out <= max;
+    const char *rest = text ? whole(out, text) : NULL;
+    if (!rest) {
+        if (!text || !((*text >= '0' && *text <= '9') || strchr("+-.", *text)) || !*text ||
+            strpbrk(text, "xXnN"))
+            return false;
+        *out = strtod(text, &end);
+        if (end == text || !isfinite(*out))
+            return false;
+        rest = end;
+    }
+    return (!*rest || (suffix && strcmp(rest, suffix) == 0)) && *out >= min && *out <= max;
 }
 
 bool strait_source_integer(int64_t *out, const char *text, const char *suffix, int64_t min,

@@ -15,7 +15,7 @@ struct strait_source {
     size_t at, end;        /* what of it is not read yet */
     uint64_t before;       /* bytes of the (unpacked) file before the buffer */
     size_t line;           /* of the last strait_source_line, the first is 1 */
-    char *text;            /* the last line */
+    char *text;            /* the last line, if it did not fit into the buffer */
     size_t cap_text;
     bool has_failed; /* reading failed: `err` says how */
     struct strait_error err;

@@ -1,5 +1,5 @@
 /* Time-independent traces of SMPI: lines "rank action amounts", in one file or in one a rank. They
- * are read twice: how many ranks there are is known after the first time. */
+ * are read twice: the first time for the highest rank alone. */
 #include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,11 +37,10 @@ static int read_line(struct strait_ti *r, char *text, struct strait_error *err)
         return strait_source_fail_line(
             r->s, err, "expected a rank from 0 to %d and an action, found \"%.40s\"",
             STRAIT_PROGRAM_MAX_RANKS - 1, first);
-    l.rank = (int)rank;
-    if (l.rank > r->highest)
-        r->highest = l.rank;
+    r->highest = rank > r->highest ? (int)rank : r->highest;
     if (r->n_ranks == 0)
         return 0;
+    l.rank = (int)rank;
     if (strcmp(l.action, "reducescatter") != 0)
         while (l.n_words < STRAIT_TI_WORDS && (l.words[l.n_words] = strait_source_word(&l.rest)))
             l.n_words++;
@@ -59,7 +58,6 @@ static int read_lines(struct strait_ti *r, struct strait_error *err)
     return more;
 }
 
-/* The file is read twice: ranks are known after the first time. */
 static int read_again(struct strait_ti *r, const char *path, struct strait_error *err)
 {
     struct strait_source again, *first = r->s;
@@ -137,7 +135,7 @@ static int begin_graph(struct strait_ti *r, struct strait_error *err)
     if (r->n_ranks <= 0)
         return strait_refuse(err, r->in->path,
                              "expected lines of a rank and an action, found none");
-    if (!(r->in->graph = strait_program_new(r->n_ranks, err)))
+    if (strait_import_graph_begin(r->in, r->n_ranks, err) != 0)
         return -1;
     if (!(r->ranks = calloc((size_t)r->n_ranks, sizeof(*r->ranks))))
         return strait_error_memory(err, r->in->path);
@@ -148,11 +146,7 @@ static int begin_graph(struct strait_ti *r, struct strait_error *err)
 
 static void say(struct strait_ti *r)
 {
-    double flop = 0;
-    for (int k = 0; r->in->graph && k < r->n_ranks; k++)
-        for (size_t i = 0; i < r->in->graph->ranks[k].n_nodes; i++)
-            flop += r->in->graph->ranks[k].nodes[i].flop;
-    if (flop > 0)
+    if (r->in->graph->counts.flop > 0)
         strait_import_missing(r->in, "how fast ranks compute: \"speed\" of the strategy says it "
                                      "(operations a second)");
     strait_import_inferred(r->in, "a send ends when it is posted, whatever its size");
@@ -179,7 +173,8 @@ static int read_all(struct strait_import *in, struct strait_source *s, struct st
     if (status == 0)
         say(&r);
     for (int i = 0; r.ranks && i < r.n_ranks; i++)
-        free(r.ranks[i].open);
+        for (int kind = 0; kind < 2; kind++)
+            free(r.ranks[i].open[kind].items);
     for (int i = 0; i < list.n; i++)
         free(list.paths[i]);
     free(list.paths);

@@ -6,13 +6,17 @@ enum { STRAIT_TI_WORDS = 8, STRAIT_TI_BYTE = 6, STRAIT_TI_DOUBLE = 0 /* data typ
 
 struct strait_ti_request {
     uint32_t node;
-    int32_t src, dst, tag;
+    int32_t peer, tag;
+};
+
+struct strait_ti_open {
+    struct strait_ti_request *items;
+    size_t n, cap;
 };
 
 struct strait_ti_rank {
-    int64_t last;                   /* node that the next one waits for; -1: none */
-    struct strait_ti_request *open; /* isend and irecv that were not waited for */
-    size_t n_open, cap_open;
+    int64_t last;                  /* node that the next one waits for; -1: none */
+    struct strait_ti_open open[2]; /* irecv, then isend, that were not waited for */
     int default_type;
     bool has_begun;
 };

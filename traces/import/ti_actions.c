@@ -32,45 +32,42 @@ static int64_t add(struct strait_ti *r, int rank, struct strait_program_node nod
     return at;
 }
 
-static int remember(struct strait_ti *r, int rank, struct strait_ti_request open,
+static int remember(struct strait_ti *r, int rank, bool is_send, struct strait_ti_request request,
                     struct strait_error *err)
 {
-    struct strait_ti_rank *k = &r->ranks[rank];
-    if (k->n_open == k->cap_open) {
-        const size_t cap = k->cap_open ? 2 * k->cap_open : 16;
-        struct strait_ti_request *more = realloc(k->open, cap * sizeof(*more));
+    struct strait_ti_open *open = &r->ranks[rank].open[is_send];
+    if (r->in->graph->look) /* edges to its wait lead on, and are not kept */
+        return 0;
+    if (open->n == open->cap) {
+        const size_t cap = open->cap ? 2 * open->cap : 16;
+        struct strait_ti_request *more = realloc(open->items, cap * sizeof(*more));
         if (!more)
             return strait_error_memory(err, r->s->path);
-        k->open = more;
-        k->cap_open = cap;
+        open->items = more;
+        open->cap = cap;
     }
-    k->open[k->n_open++] = open;
+    open->items[open->n++] = request;
     return 0;
 }
 
-/* A node that waits for the open requests that match; NULL: for all of them. */
-static int wait_for(struct strait_ti *r, int rank, const struct strait_ti_request *which,
-                    struct strait_error *err)
+/* Node `at` waits for the first open request that matches; NULL: for all. Where none does, a test
+ * has seen its end. */
+static int wait_for(struct strait_ti *r, int rank, int64_t at, struct strait_ti_open *open,
+                    const struct strait_ti_request *which, struct strait_error *err)
 {
-    struct strait_ti_rank *k = &r->ranks[rank];
-    const struct strait_program_node nothing = {.kind = STRAIT_PROGRAM_NOTHING, .peer = -1};
-    const int64_t at = add(r, rank, nothing, true, err);
-    size_t n_left = 0;
-    bool found = false;
-    if (at < 0)
-        return -1;
-    for (size_t i = 0; i < k->n_open; i++) {
-        const struct strait_ti_request open = k->open[i];
-        const bool matches = !which || (!found && open.src == which->src &&
-                                        open.dst == which->dst && open.tag == which->tag);
-        if (!matches) {
-            k->open[n_left++] = open;
-        } else if (strait_program_edge_add(r->in->graph, rank, open.node, (uint32_t)at, false,
-                                           err) != 0)
+    for (size_t i = 0; i < open->n; i++) {
+        const struct strait_ti_request *o = &open->items[i];
+        if (which && (o->peer != which->peer || o->tag != which->tag))
+            continue;
+        if (strait_program_edge_add(r->in->graph, rank, o->node, (uint32_t)at, false, err) != 0)
             return -1;
-        found = found || matches;
+        if (!which)
+            continue;
+        open->n--;
+        memmove(&open->items[i], &open->items[i + 1], (open->n - i) * sizeof(*open->items));
+        return 0;
     }
-    k->n_open = n_left; /* where none matched, a test has seen its end */
+    open->n = which ? open->n : 0;
     return 0;
 }
 
@@ -139,10 +136,28 @@ static int read_message(struct strait_ti *r, const struct strait_ti_line *l,
     const int64_t at = add(r, l->rank, node, !is_async, err);
     if (at < 0 || !is_async)
         return at < 0 ? -1 : 0;
-    return remember(r, l->rank,
-                    (struct strait_ti_request){(uint32_t)at, is_send ? l->rank : node.peer,
-                                               is_send ? node.peer : l->rank, node.tag},
-                    err);
+    return remember(r, l->rank, is_send,
+                    (struct strait_ti_request){(uint32_t)at, node.peer, node.tag}, err);
+}
+
+/* "wait src dst tag" or "waitall". */
+static int read_wait(struct strait_ti *r, const struct strait_ti_line *l, bool is_all,
+                     struct strait_error *err)
+{
+    const struct strait_program_node nothing = {.kind = STRAIT_PROGRAM_NOTHING, .peer = -1};
+    int32_t src = -1, dst = -1, tag = 0;
+    if (!is_all && (read_rank_word(r, &src, l, 0, err) != 0 ||
+                    read_rank_word(r, &dst, l, 1, err) != 0 || read_tag(r, &tag, l, 2, err) != 0))
+        return -1;
+    const int64_t at = add(r, l->rank, nothing, true, err);
+    for (int is_send = 0; at >= 0 && is_send < 2; is_send++) {
+        const struct strait_ti_request which = {.peer = is_send ? dst : src, .tag = tag};
+        if ((is_all || (is_send ? src : dst) == l->rank) &&
+            wait_for(r, l->rank, at, &r->ranks[l->rank].open[is_send], is_all ? NULL : &which,
+                     err) != 0)
+            return -1;
+    }
+    return at < 0 ? -1 : 0;
 }
 
 /* "sendRecv sendcount dst recvcount src [type type]", both at once, tag 0. */
@@ -279,16 +294,8 @@ int strait_ti_action(struct strait_ti *r, const struct strait_ti_line *l, struct
         return read_send_recv(r, l, err);
     if (strcmp(l->action, "reducescatter") == 0)
         return read_reduce_scatter(r, l, err);
-    if (strcmp(l->action, "waitall") == 0)
-        return wait_for(r, l->rank, NULL, err);
-    if (strcmp(l->action, "wait") == 0) {
-        struct strait_ti_request which = {0};
-        return read_rank_word(r, &which.src, l, 0, err) != 0 ||
-                       read_rank_word(r, &which.dst, l, 1, err) != 0 ||
-                       read_tag(r, &which.tag, l, 2, err) != 0
-                   ? -1
-                   : wait_for(r, l->rank, &which, err);
-    }
+    if (strcmp(l->action, "wait") == 0 || strcmp(l->action, "waitall") == 0)
+        return read_wait(r, l, l->action[4] != '\0', err);
     for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
         if (strcmp(l->action, table[i].name) == 0)
             return read_collective(r, l, &table[i], err);

@@ -9,6 +9,20 @@
 #include "tests/kit/suite.h"
 #include "traces/import/import.h"
 
+/* A look at a file says what reading it says, its errors too. */
+static inline void expect_same_file(const struct strait_import *in, const char *path, int status,
+                                    const struct strait_error *err)
+{
+    struct strait_import look;
+    struct strait_error other = {0};
+    CU_ASSERT_EQUAL(strait_import_look(&look, path, NULL, &other), status);
+    CU_ASSERT_STRING_EQUAL(other.where, err->where);
+    CU_ASSERT_STRING_EQUAL(other.text, err->text);
+    if (status == 0)
+        CU_ASSERT(json_equal(look.facts, in->facts));
+    strait_import_release(&look);
+}
+
 /** Import these bytes as "trace" of a folder of its own; err.where without that folder. Release. */
 static inline int import_bytes(struct strait_import *in, const void *bytes, size_t n,
                                struct strait_error *err)
@@ -20,6 +34,7 @@ static inline int import_bytes(struct strait_import *in, const void *bytes, size
     close(fd);
     *err = (struct strait_error){0};
     const int status = strait_import_read(in, path, NULL, err);
+    expect_same_file(in, path, status, err);
     in->path = "trace";
     unlink(path);
     if (strncmp(err->where, path, strlen(path)) == 0)
@@ -87,6 +102,27 @@ static inline void import_add_graph(struct damaged_sum *s, const struct strait_p
     }
 }
 
+/* A look says the same of the same bytes, or that it is in doubt. */
+static inline void expect_same_look(const struct strait_import *in, int status,
+                                    const struct strait_error *err, const unsigned char *bytes,
+                                    size_t n)
+{
+    struct strait_import look = {0};
+    struct strait_error other = {0};
+    struct strait_source from;
+    int seen = strait_source_of(&from, "trace", bytes, n, &other);
+    seen = seen == 0 ? strait_import_source(&look, &from, NULL, true, &other) : seen;
+    if (seen != 0 || !look.graph || !look.graph->look->is_doubtful) {
+        CU_ASSERT_EQUAL(seen, status);
+        CU_ASSERT_STRING_EQUAL(other.text, err->text);
+        CU_ASSERT_STRING_EQUAL(other.where, err->where);
+    }
+    if (seen == 0 && status == 0)
+        CU_ASSERT(json_equal(look.facts, in->facts));
+    strait_import_release(&look);
+    strait_source_release(&from);
+}
+
 static inline void import_damaged(struct damaged_sum *s, void *context, const unsigned char *bytes,
                                   size_t n)
 {
@@ -95,9 +131,10 @@ static inline void import_damaged(struct damaged_sum *s, void *context, const un
     struct strait_source from;
     char key[STRAIT_KEY_CHARS];
     int status = strait_source_of(&from, "trace", bytes, n, &err);
-    status = status == 0 ? strait_import_source(&in, &from, NULL, &err) : status;
+    status = status == 0 ? strait_import_source(&in, &from, NULL, false, &err) : status;
     CU_ASSERT_EQUAL(err.code != STRAIT_OK, status != 0);
     CU_ASSERT_PTR_NULL(strchr(err.text, '\n'));
+    expect_same_look(&in, status, &err, bytes, n);
     damaged_add_error(s, &err, NULL);
     const json_t *const said[] = {in.facts, in.inferred, in.missing, in.experiment};
     for (size_t i = 0; status == 0 && i < sizeof(said) / sizeof(*said); i++)

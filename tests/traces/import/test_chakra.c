@@ -36,6 +36,21 @@ static void encoded(void)
     strait_program_free(g);
 }
 
+/* The pair calls what the third rank does not: a look is in no doubt about it. */
+static void looked_at(void)
+{
+    struct strait_import read, look;
+    struct strait_error err = {0};
+    const char *const path = DATA("tests/data/chakra/step.0.et");
+    CU_ASSERT_EQUAL_FATAL(strait_import_read(&read, path, NULL, &err), 0);
+    CU_ASSERT_EQUAL_FATAL(strait_import_look(&look, path, NULL, &err), 0);
+    CU_ASSERT_PTR_NOT_NULL(look.graph->look);
+    CU_ASSERT_FALSE(look.graph->look->is_doubtful);
+    CU_ASSERT(json_equal(look.facts, read.facts));
+    strait_import_release(&read);
+    strait_import_release(&look);
+}
+
 /* The ring of three: 2 x 2 x 3 MB; the pair: 2 x 1000; the message: 5000. */
 static void replayed(void)
 {
@@ -115,6 +130,7 @@ static void damaged(void)
 
 static const struct strait_test tests[] = {
     {"what protoc encoded becomes nodes, groups and dependencies", encoded},
+    {"a look at groups of some ranks keeps nothing", looked_at},
     {"a trace with a group of two ranks runs on both simulations", replayed},
     {"the JSON form is read alike", json},
     {"whatever is wrong is refused", refused},

@@ -55,6 +55,39 @@ static void order(void)
     strait_import_release(&in);
 }
 
+/* What is in order is not kept, and read once; what leaves a doubt is kept and refused as it is:
+ * a dependency that leads back, a message without its other end, one with too little room. */
+static void looked_at(void)
+{
+    static const struct {
+        const char *text;
+        bool is_doubtful;
+    } cases[] = {
+        {"num_ranks 2\nrank 0 {\na: calc 1\nb: send 5b to 1 tag 2\nb requires a\n}\n"
+         "rank 1 {\nc: recv 5b from 0 tag 2\n}\n",
+         false},
+        {"num_ranks 1\nrank 0 {\na requires b\na: calc 1\nb: calc 1\n}\n", true},
+        {"num_ranks 1\nrank 0 {\na: calc 1\na requires a\n}\n", true},
+        {"num_ranks 1\nrank 0 {\na: calc 1\nb requires a\nb: calc 1\n}\n", false},
+        {"num_ranks 2\nrank 0 {\na: send 5b to 1\n}\nrank 1 {\n}\n", true},
+        {"num_ranks 2\nrank 0 {\na: send 5b to 1\n}\nrank 1 {\nb: recv 5b from 0 tag 1\n}\n", true},
+        {"num_ranks 2\nrank 0 {\na: send 5b to 1\n}\nrank 1 {\nb: recv 6b from 0\n}\n", true},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct strait_import in;
+        struct strait_source s;
+        struct strait_error err = {0};
+        strait_test_context("%s", cases[i].text);
+        CU_ASSERT_EQUAL_FATAL(
+            strait_source_of(&s, "trace", cases[i].text, strlen(cases[i].text), &err), 0);
+        CU_ASSERT_EQUAL_FATAL(strait_import_source(&in, &s, NULL, true, &err), 0);
+        CU_ASSERT_EQUAL(in.graph->look->is_doubtful, cases[i].is_doubtful);
+        CU_ASSERT_PTR_NULL(in.graph->ranks[0].nodes);
+        strait_import_release(&in);
+        strait_source_release(&s);
+    }
+}
+
 static void refused(void)
 {
     static const struct refused_trace cases[] = {
@@ -175,6 +208,7 @@ static void refused_binaries(void)
 static const struct strait_test tests[] = {
     {"a ring of three ranks becomes its nodes, messages and dependencies", ring},
     {"labels may come late, messages meet in order, irequires waits for a beginning", order},
+    {"a look keeps nothing of what is in order, and doubts the rest", looked_at},
     {"whatever is wrong is refused with its line", refused},
     {"binary schedules of LogGOPSim's txt2bin are those of the text", binaries},
     {"a damaged binary schedule is refused with its byte", refused_binaries},
