@@ -28,19 +28,23 @@ static int trace_rows(json_t *out, struct strait_error *err)
 static const struct {
     const char *name, *summary;
     int (*list)(json_t *out, struct strait_error *err);
-    void (*print)(const json_t *rows); /* NULL: flat objects, whose keys are columns */
+    void (*print)(const json_t *rows);   /* NULL: flat objects, whose keys are columns */
+    void (*print_one)(const json_t *row); /* NULL: as a table of one */
 } lists[] = {
-    {"codecs", "how tensors are encoded", strait_codec_rows, strait_codec_rows_print},
-    {"strategies", "who sends what when", strait_strategy_rows, strait_strategy_rows_print},
-    {"models", "what is trained; or a layer table of your own", strait_model_rows, NULL},
-    {"tasks", "what \"training\" can really train", strait_task_rows, strait_task_rows_print},
-    {"networks", "what ships, and what an experiment may say of its own", strait_network_rows,
+    {"codecs", "how tensors are encoded", strait_codec_rows, strait_codec_rows_print,
+     strait_codec_row_print},
+    {"strategies", "who sends what when", strait_strategy_rows, strait_strategy_rows_print,
+     strait_strategy_row_print},
+    {"models", "what is trained; or a layer table of your own", strait_model_rows, NULL, NULL},
+    {"tasks", "what \"training\" can really train", strait_task_rows, strait_task_rows_print, NULL},
+    {"networks", "what ships, and what an experiment may say of its own", strait_network_rows, NULL,
      NULL},
-    {"machines", "accelerators that \"device\" may name", strait_engine_rows, NULL},
-    {"profiles", "what codecs cost; or one of strait calibrate codecs", strait_profile_rows, NULL},
-    {"traces", "formats of other tools that strait trace reads", trace_rows, NULL},
-    {"experiments", "what `strait run NAME` knows", strait_experiment_rows, NULL},
-    {"plans", "questions that `strait plan NAME` knows", strait_plan_rows, NULL}};
+    {"machines", "accelerators that \"device\" may name", strait_engine_rows, NULL, NULL},
+    {"profiles", "what codecs cost; or one of strait calibrate codecs", strait_profile_rows, NULL,
+     NULL},
+    {"traces", "formats of other tools that strait trace reads", trace_rows, NULL, NULL},
+    {"experiments", "what `strait run NAME` knows", strait_experiment_rows, NULL, NULL},
+    {"plans", "questions that `strait plan NAME` knows", strait_plan_rows, NULL, NULL}};
 enum { N_LISTS = sizeof(lists) / sizeof(*lists), LISTS_CHARS = 256 };
 
 static void value_cell(struct strait_table *t, const char *key, const json_t *value)
@@ -96,55 +100,56 @@ static int print_table(const json_t *rows, struct strait_error *err)
     return status;
 }
 
-static int show_list(size_t i, bool json, struct strait_error *err)
+static int print_list(size_t i, const json_t *rows, bool json, struct strait_error *err)
 {
-    json_t *rows = json_array(), *row;
+    json_t *row;
     size_t k;
-    int status = lists[i].list(rows, err);
-    if (status == 0 && !json && lists[i].print)
-        lists[i].print(rows);
-    else if (status == 0 && !json)
-        status = print_table(rows, err);
-    if (status == 0 && json)
-        json_array_foreach (rows, k, row)
+    if (json)
+        json_array_foreach ((json_t *)(uintptr_t)rows, k, row)
             strait_command_print_json(row);
-    json_decref(rows);
-    return status;
+    else if (lists[i].print)
+        lists[i].print(rows);
+    else
+        return print_table(rows, err);
+    return 0;
 }
 
-/* One strategy with its parameters. */
-static int show_strategy(const char *name, bool json, struct strait_error *err)
+/* All of a list, or the row of that name: without one all of it is wanted. */
+static int show_list(size_t i, const char *name, bool json, struct strait_error *err)
 {
-    json_t *rows = json_array(), *row, *found = NULL;
-    size_t i, n;
-    int status = strait_strategy_rows(rows, err);
-    json_array_foreach (rows, i, row) {
-        if (strcmp(json_string_value(json_object_get(row, "name")), name) == 0)
-            found = row;
+    json_t *rows = json_array(), *row, *found = json_array();
+    const char *names[256] = {NULL};
+    char where[64];
+    size_t k, n = 0;
+    int status = lists[i].list(rows, err);
+    json_array_foreach (rows, k, row) {
+        const char *const one = json_string_value(json_object_get(row, "name"));
+        if (one && n + 1 < sizeof(names) / sizeof(*names))
+            names[n++] = one;
+        if (name && one && strcmp(one, name) == 0)
+            json_array_append(found, row);
     }
-    if (status == 0 && !found) {
-        const char *names[64] = {NULL};
-        const struct strait_strategy *const *all = strait_strategies(&n);
-        for (i = 0; i < n && i + 1 < sizeof(names) / sizeof(*names); i++)
-            names[i] = all[i]->name;
-        status =
-            strait_refuse_name(err, STRAIT_ERR_USAGE, "list strategies", "a strategy", name, names);
-    } else if (status == 0 && json) {
-        strait_command_print_json(found);
+    if (status == 0 && name && json_array_size(found) == 0) {
+        snprintf(where, sizeof(where), "list %s", lists[i].name);
+        status = strait_refuse_name(err, STRAIT_ERR_USAGE, where, "a name of this list", name,
+                                    names);
+    } else if (status == 0 && name && !json && lists[i].print_one) {
+        lists[i].print_one(json_array_get(found, 0));
     } else if (status == 0) {
-        strait_strategy_row_print(found);
+        status = print_list(i, name ? found : rows, json, err);
     }
+    json_decref(found);
     json_decref(rows);
     return status;
 }
 
-static int show(const char *what, bool json, struct strait_error *err)
+static int show(const char *what, const char *name, bool json, struct strait_error *err)
 {
     const char *names[N_LISTS + 1] = {NULL};
     for (size_t i = 0; i < N_LISTS; i++) {
         names[i] = lists[i].name;
         if (what && strcmp(what, lists[i].name) == 0)
-            return show_list(i, json, err);
+            return show_list(i, name, json, err);
     }
     if (what) {
         char expected[LISTS_CHARS] = "";
@@ -156,7 +161,7 @@ static int show(const char *what, bool json, struct strait_error *err)
     for (size_t i = 0; i < N_LISTS; i++) {
         if (!json)
             printf("%s%s: %s\n\n", i > 0 ? "\n" : "", lists[i].name, lists[i].summary);
-        if (show_list(i, json, err) != 0)
+        if (show_list(i, NULL, json, err) != 0)
             return -1;
     }
     return 0;
@@ -170,24 +175,21 @@ int strait_command_list(int argc, char **argv)
         STRAIT_WIDE_OPTION};
     char arguments[LISTS_CHARS] = "";
     for (size_t i = 0; i < N_LISTS; i++)
-        strait_text_add(arguments, sizeof(arguments), "%s%s%s", i == 0 ? "[" : "|", lists[i].name,
-                        strcmp(lists[i].name, "strategies") == 0 ? " [NAME]" : "");
-    strait_text_add(arguments, sizeof(arguments), "]");
+        strait_text_add(arguments, sizeof(arguments), "%s%s", i == 0 ? "[" : "|", lists[i].name);
+    strait_text_add(arguments, sizeof(arguments), " [NAME]]");
     const struct strait_usage usage = {
-        "list", arguments, "List what ships; models with the source of their compute time.",
-        STRAIT_OPTIONS(options),
-        "  strait list models\n  strait list strategies dear\n  strait list --json codecs\n"};
+        "list",
+        arguments,
+        "List what ships; models with the source of their compute time.",
+        options,
+        2,
+        "  strait list models\n  strait list strategies dear\n  strait list codecs sz\n"
+        "  strait list --json networks\n"};
     struct strait_error err = {0};
     const char *what[2] = {NULL};
     int status;
     if (!strait_command_begin(&status, &usage, argc, argv, what, 2, NULL))
         return status;
-    if (what[1] && strcmp(what[0], "strategies") != 0) {
-        strait_error_set(&err, STRAIT_ERR_USAGE, "list",
-                         "expected nothing after \"%s\", found \"%s\"%s", what[0], what[1],
-                         strcmp(what[0], "codecs") == 0 ? "; strait codec list shows one" : "");
-        return strait_command_fail(&err);
-    }
-    status = what[1] ? show_strategy(what[1], json, &err) : show(what[0], json, &err);
+    status = show(what[0], what[1], json, &err);
     return status != 0 ? strait_command_fail(&err) : 0;
 }

@@ -1,6 +1,8 @@
 /* strait model: layer tables of one's own. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "cli/kit/command.h"
 #include "cli/kit/files.h"
 #include "cli/kit/options.h"
@@ -70,6 +72,24 @@ static void summary(const struct strait_model *m)
     }
 }
 
+/* A table has a line for each tensor: a terminal gets its beginning, a file or a pipe all of it. */
+static int put_table(const char *out, bool force, const char *text, struct strait_error *err)
+{
+    enum { HEAD_LINES = 12 };
+    size_t n = 0, n_lines = 0, n_left = 0;
+    if (strcmp(out, "-") != 0 || !isatty(STDOUT_FILENO))
+        return strait_file_write(out, force, text, strlen(text), NULL, 0, err);
+    for (size_t i = 0; text[i]; i++)
+        if (text[i] == '\n' && ++n_lines == HEAD_LINES)
+            n = i + 1;
+    n_left = n > 0 ? n_lines - HEAD_LINES : 0;
+    printf("%.*s", (int)(n_left > 0 ? n : strlen(text)), text);
+    if (n_left > 0)
+        printf("... %zu more lines: --out FILE.csv writes all\n", n_left);
+    fflush(stdout);
+    return 0;
+}
+
 static int new_command(int argc, char **argv)
 {
     const char *params = NULL, *config = NULL, *name = NULL, *step = NULL, *flops = NULL,
@@ -104,7 +124,7 @@ static int new_command(int argc, char **argv)
     char *text = failed ? NULL : strait_model_table_text(m);
     if (!failed && !text)
         failed = strait_error_set(&err, STRAIT_ERR_NOMEM, "model new", "memory ran out");
-    failed = failed || strait_file_write(out, force, text, strlen(text), NULL, 0, &err) != 0;
+    failed = failed || put_table(out, force, text, &err) != 0;
     if (!failed)
         summary(m);
     free(text);

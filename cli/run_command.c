@@ -249,7 +249,7 @@ static int check_options(struct strait_session *r, struct strait_error *err)
     static const char *const backends[] = {"sim", "fluid", "emu", "both", NULL};
     static const char *const controls[] = {"no-ramp", "no-codec-cost", "unshaped", "loopback",
                                            NULL};
-    if (check_name("on", "sim, fluid, emu or both", r->on, backends, err) != 0 ||
+    if (check_name("on", "sim, fluid, emu or both (sim and emu)", r->on, backends, err) != 0 ||
         check_emulation(r, err) != 0 ||
         check_name("control", "no-ramp, no-codec-cost (sim, fluid) or unshaped (emu)", r->control,
                    controls, err) != 0)

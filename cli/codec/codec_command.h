@@ -20,6 +20,7 @@ int strait_codec_decode_command(int argc, char **argv);
 int strait_codec_rows(json_t *out, struct strait_error *err);
 /** Print these rows as a table of at most 120 columns on stdout. */
 void strait_codec_rows_print(const json_t *rows);
+void strait_codec_row_print(const json_t *row);
 
 /* --- codec_cases.c: settings to measure */
 

@@ -100,7 +100,7 @@ int strait_codec_rows(json_t *out, struct strait_error *err)
     const struct strait_codec_ops *const *codecs = strait_codecs(&n);
     for (size_t i = 0; i < n; i++)
         if (json_array_append_new(out, codec_json(codecs[i])) != 0)
-            return strait_error_set(err, STRAIT_ERR_NOMEM, "codec list", "memory ran out");
+            return strait_error_memory(err, "codec list");
     return 0;
 }
 
@@ -203,7 +203,7 @@ static void print_params(const json_t *row)
     strait_show_table(t);
 }
 
-static void print_one(const json_t *row)
+void strait_codec_row_print(const json_t *row)
 {
     const json_t *memory = json_object_get(row, "memory");
     const double momentum = json_number_value(json_object_get(memory, "momentum"));
@@ -258,7 +258,7 @@ static int show(const char *name, bool json, struct strait_error *err)
         if (json)
             strait_command_print_json(row);
         else if (name)
-            print_one(row);
+            strait_codec_row_print(row);
     }
     json_decref(rows);
     return status;

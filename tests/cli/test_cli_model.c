@@ -1,9 +1,11 @@
 /* strait model new, and the same figures in an experiment: a table that is written gives the times
  * of the figures that it was written from. */
 #include <jansson.h>
+#include <pty.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "tests/kit/program.h"
 
 static struct program program;
@@ -132,9 +134,36 @@ static void refusals(void)
     program_tear_down(&program);
 }
 
+/* 24 blocks of 4 layers, the embedding and the last norm are 98 tensors; with the header's five
+ * lines the table has 103, of which a terminal shows 12. */
+static void on_a_terminal(void)
+{
+    static const char *const args[] = {"model", "new", "--params", "350 M", "--step", "0.8 s", NULL};
+    char shown[16384] = "";
+    size_t n = 0;
+    int fd;
+    program_set_up(&program);
+    const pid_t pid = forkpty(&fd, NULL, NULL, NULL);
+    if (pid == 0)
+        program_exec(&program, args);
+    CU_ASSERT_FATAL(pid > 0);
+    for (ssize_t more; (more = read(fd, shown + n, sizeof(shown) - 1 - n)) > 0;)
+        n += (size_t)more;
+    shown[n] = '\0';
+    CU_ASSERT_EQUAL(program_wait(pid), 0);
+    CU_ASSERT_CONTAINS(shown, "# name: transformer, 350 M\r\n");
+    CU_ASSERT_CONTAINS(shown, "\r\n6,blocks.1.attn.out,");
+    CU_ASSERT_CONTAINS(shown, "\r\n... 91 more lines: --out FILE.csv writes all\r\n");
+    CU_ASSERT_CONTAINS(shown, "98 tensors of 98 layers");
+    CU_ASSERT_PTR_NULL(strstr(shown, "\r\n7,"));
+    close(fd);
+    program_tear_down(&program);
+}
+
 static const struct strait_test tests[] = {
     {"a written table gives the times of its figures", as_written},
     {"figures of a model are set and varied", settings},
     {"bad figures are refused by their option", refusals},
+    {"a terminal gets the beginning of a table, and how to have all of it", on_a_terminal},
 };
 STRAIT_SUITE("cli/cli_model", tests);
