@@ -97,17 +97,17 @@ static json_t *run_once(const struct strait_plan *plan, const struct strait_task
 enum { N_COUNTS = 3 };
 /* Of the round of HELD clients: what does not follow the form misses by far more. */
 #define TOLERANCE 0.03
-enum { HELD = 12 }; /* beyond the three counts, as what is asked for is */
-static const int counts[N_COUNTS] = {2, 4, 8};
+enum { HELD = 8 }; /* beyond the three counts, as what is asked for is */
+static const int counts[N_COUNTS] = {2, 4, 6};
 
-/* a + b (n - 1) / n + c (n - 1) through the three counts. From n = 2, 4, 8, with u = (n - 1) / n =
- * 1/2, 3/4, 7/8 and v = n - 1 = 1, 3, 7: y4 - y2 = b / 4 + 2 c, y8 - y4 = b / 8 + 4 c. Only what
- * grows: a phase that shrinks with the count stays as it was at 8. */
+/* a + b (n - 1) / n + c (n - 1) through the three counts. From n = 2, 4, 6, with u = (n - 1) / n =
+ * 1/2, 3/4, 5/6 and v = n - 1 = 1, 3, 5: y4 - y2 = b / 4 + 2 c, y6 - y4 = b / 12 + 2 c. Only what
+ * grows: a phase that shrinks with the count stays as it was at 6. */
 static double at_count(const double y[N_COUNTS], int n)
 {
     const double first = y[1] - y[0], second = y[2] - y[1];
-    const double c = fmax(0, (2 * second - first) / 6), b = 4 * (first - 2 * c);
-    return fmax(0, y[2] + b * ((n - 1.0) / n - 7.0 / 8) + c * (n - 8));
+    const double c = fmax(0, (3 * second - first) / 4), b = 4 * (first - 2 * c);
+    return fmax(0, y[2] + b * ((n - 1.0) / n - 5.0 / 6) + c * (n - 6));
 }
 
 static json_t *at_clients(const json_t *resolved, int n)
@@ -141,7 +141,7 @@ static json_t *extend(json_t *const rows[N_COUNTS], int n)
     if (!json_object_get(row, "estimate"))
         json_object_set_new(row, "estimate", json_array());
     json_array_append_new(json_object_get(row, "estimate"),
-                          json_string("extended from runs of 2, 4 and 8 clients"));
+                          json_string("extended from runs of 2, 4 and 6 clients"));
     return row;
 }
 
@@ -186,13 +186,14 @@ static double messages_of(const json_t *row)
     return strait_row_number(json_object_get(row, "bytes"), "messages");
 }
 
-/* Would n clients send too many messages? They grow as from counts[last - 1] to counts[last], twice
- * as many clients: by a power of the count. */
+/* Would n clients send too many messages? They grow as from counts[last - 1] to counts[last]: by a
+ * power of the count. */
 static bool is_long(json_t *const rows[N_COUNTS], int last, int n)
 {
-    const double fewer = messages_of(rows[last - 1]), more = messages_of(rows[last]);
+    const double fewer = messages_of(rows[last - 1]), more = messages_of(rows[last]),
+                 power = log(more / fewer) / log((double)counts[last] / counts[last - 1]);
     return fewer > 0 &&
-           more * pow((double)n / counts[last], log2(more / fewer)) > STRAIT_ESTIMATE_MESSAGES;
+           more * pow((double)n / counts[last], power) > STRAIT_ESTIMATE_MESSAGES;
 }
 
 /* The run that the form is held against, in a process of its own beside that of counts[2]. */
