@@ -311,7 +311,7 @@ static int use_codec(void *arg, struct strait_error *err)
     const bool in_range = c->ops->bounds >> STRAIT_BOUND_RANGE & 1;
     const struct strait_request request = {
         .bound = {in_range ? STRAIT_BOUND_RANGE : STRAIT_BOUND_NONE, in_range ? 1e-3 : 0}};
-    const int failed = !bytes ? strait_error_set(err, STRAIT_ERR_NOMEM, "test", "memory ran out")
+    const int failed = !bytes ? strait_error_memory(err, "test")
                               : strait_codec_encode(c->ops, state, bytes, cap, &n, c->x, 4096,
                                                     request, err) != 0 ||
                                     c->ops->decode(state, c->y, 4096, bytes, n, err) != 0;

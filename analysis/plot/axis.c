@@ -142,22 +142,25 @@ static bool is_bytes(const char *pointer)
     return strncmp(pointer, "/bytes/", 7) == 0 || strstr(pointer, "_bytes");
 }
 
-/* The power of two that all texts are written with, "KiB" of "64 KiB"; NULL: they differ. */
+/* The least power of two that texts are written with, "KiB" of "64 KiB"; NULL: not all are. */
 static const char *binary_unit(const json_t *values)
 {
-    const char *unit = NULL;
-    size_t i;
+    static const char *const units[] = {" KiB", " MiB", " GiB"};
+    size_t i, least = 3;
     json_t *value;
     json_array_foreach (values, i, value) {
         const char *text = json_string_value(value), *blank = text ? strchr(text, ' ') : NULL;
-        if (!blank || !strstr(blank, "iB") || (unit && strcmp(unit, blank) != 0))
+        size_t k = 0;
+        while (k < 3 && (!blank || strcmp(blank, units[k]) != 0))
+            k++;
+        if (k == 3)
             return NULL;
-        unit = blank;
+        least = k < least ? k : least;
     }
-    return unit;
+    return least < 3 ? units[least] : NULL;
 }
 
-/* The largest unit that the least value reaches, or the one of all texts, and how much it is. */
+/* The largest unit that the least value reaches, or the texts' own, and how much it is. */
 static const char *shown_in(char text[UNIT_CHARS], double *scale, int unit, double least,
                             const json_t *values)
 {

@@ -385,7 +385,7 @@ static int draw(const struct scaling *p, const char *path, const char *title, co
     if (strait_plot_script_begin(&script, path, title, subtitle, err) != 0)
         return -1;
     const struct legend legend = legend_of(p);
-    struct strait_plot_layout l = {.left = 0.06,
+    struct strait_plot_layout l = {.left = 0.075,
                                    .right = 0.985,
                                    .bottom = legend.height + 0.055,
                                    .top = 0.9,

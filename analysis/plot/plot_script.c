@@ -16,7 +16,7 @@ static void put_titles(FILE *out, const char *title, const char *subtitle)
 {
     const bool is_long = strait_plot_n_lines(title, 130) > 1;
     fputs("set label 1 ", out);
-    strait_plot_put_text(out, title, is_long ? 160 : 130);
+    strait_plot_put_text(out, title, strait_plot_balanced(title, is_long ? 160 : 130));
     fprintf(out, " at screen 0.5,%s center font ',%d'\n", *subtitle ? "0.98" : "0.965",
             is_long ? 12 : 18);
     if (!*subtitle)
@@ -275,6 +275,19 @@ size_t strait_plot_n_lines(const char *text, size_t wrap)
     while (*(text = next_line(text, wrap)))
         n++;
     return n;
+}
+
+size_t strait_plot_balanced(const char *text, size_t wrap)
+{
+    const size_t n = strait_plot_n_lines(text, wrap);
+    size_t longest = 1, word = 0;
+    for (const char *c = text; *c; c++) {
+        word = *c == ' ' ? 0 : word + 1;
+        longest = word > longest ? word : longest;
+    }
+    while (n > 1 && wrap > longest && strait_plot_n_lines(text, wrap - 1) == n)
+        wrap--;
+    return wrap;
 }
 
 void strait_plot_arrange(struct strait_plot_layout *l, int n)

@@ -47,6 +47,8 @@ void strait_plot_put_text(FILE *out, const char *text, size_t wrap);
 void strait_plot_put_tic(FILE *out, const char *text, size_t wrap);
 /** How many lines that makes. */
 size_t strait_plot_n_lines(const char *text, size_t wrap);
+/** The narrowest wrap that gives no more lines and cuts no word: lines of like length. */
+size_t strait_plot_balanced(const char *text, size_t wrap);
 /** A codec's label, in words where there is none. */
 void strait_plot_put_codec(FILE *out, const char *label);
 /** Begin an empty panel up to this height of the picture, for a legend of so many columns. It ends

@@ -135,7 +135,7 @@ static int draw(struct picture *p, const char *path, const char *title, const ch
     const double height = fmin(0.03 + 0.021 * (double)n_rows, 0.5);
     if (strait_plot_script_begin(&script, path, title, subtitle, err) != 0)
         return -1;
-    struct strait_plot_layout l = {.left = 0.06,
+    struct strait_plot_layout l = {.left = 0.075,
                                    .right = 0.985,
                                    .bottom = height + 0.075,
                                    .top = 0.88,

@@ -12,8 +12,8 @@ enum { MAX_DIRECT = 6 };
 #define LEAST_LETTERS                                                                              \
     8.0 /* letters' heights of a panel: what a page grows to, unless it is a slide */
 #define SCREEN_ROWS 3.0 /* of panels; with more of them the picture is higher */
-/* The sine of 40 degrees, and how much of the page's height names may take. */
-static const double ASLANT = 0.64, ALONG = 0.77, NAMES_SHARE = 0.35;
+/* How much of the page's height names may take. */
+static const double NAMES_SHARE = 0.35;
 
 double strait_sheet_text_pt(const struct strait_sheet *s, const char *text)
 {
@@ -142,10 +142,31 @@ static double widest_name_pt(const struct strait_sheet *s)
     return widest;
 }
 
-bool strait_sheet_is_aslant(const struct strait_sheet *s)
+/* Lines of one name lie straight below each other: a flatter angle holds them apart. */
+int strait_sheet_slant(const struct strait_sheet *s)
 {
-    const size_t n = json_array_size(json_object_get(json_object_get(s->figure, "x"), "names"));
-    return n > 0 && widest_name_pt(s) * (double)n * 1.15 > s->panel_width_pt;
+    const json_t *names = json_object_get(json_object_get(s->figure, "x"), "names");
+    size_t i, n_lines = 0;
+    json_t *name;
+    json_array_foreach (names, i, name) {
+        const size_t n = strait_plot_n_lines(json_string_value(name), STRAIT_SHEET_NAME_LETTERS);
+        n_lines = n > n_lines ? n : n_lines;
+    }
+    if (widest_name_pt(s) * (double)json_array_size(names) * 1.15 <= s->panel_width_pt)
+        return 0;
+    return n_lines > 1 ? 30 : 40;
+}
+
+/* Sines and cosines: of a name's length what it is high, and long. */
+static double rise(const struct strait_sheet *s)
+{
+    const int slant = strait_sheet_slant(s);
+    return slant == 0 ? 0 : slant == 40 ? 0.64 : 0.5;
+}
+
+static double along(const struct strait_sheet *s)
+{
+    return strait_sheet_slant(s) == 40 ? 0.77 : 0.87;
 }
 
 /* Names that lie aslant end below their tics: by how much those on the left must shrink to begin on
@@ -161,7 +182,7 @@ static double left_share(const struct strait_sheet *s)
     json_t *name;
     json_array_foreach (names, i, name) {
         const double at = n > 1 ? edge + (1 - 2 * edge) * (double)i / (n - 1) : 0.5;
-        const double needed = ALONG * name_pt(s, name);
+        const double needed = along(s) * name_pt(s, name);
         if (needed > 0)
             share = fmin(share, (left + at * s->panel_width_pt) / needed);
     }
@@ -172,16 +193,15 @@ static double left_share(const struct strait_sheet *s)
 double strait_sheet_name_font_pt(const struct strait_sheet *s)
 {
     const double room = NAMES_SHARE * strait_sheet_height_pt(s),
-                 needed = ASLANT * widest_name_pt(s);
-    return strait_sheet_is_aslant(s) ? s->small_pt * fmin(room / fmax(needed, room), left_share(s))
-                                     : s->small_pt;
+                 needed = rise(s) * widest_name_pt(s);
+    return strait_sheet_slant(s) > 0
+               ? s->small_pt * fmin(room / fmax(needed, room), left_share(s))
+               : s->small_pt;
 }
 
 double strait_sheet_names_pt(const struct strait_sheet *s)
 {
-    return strait_sheet_is_aslant(s)
-               ? ASLANT * widest_name_pt(s) * strait_sheet_name_font_pt(s) / s->small_pt
-               : 0;
+    return rise(s) * widest_name_pt(s) * strait_sheet_name_font_pt(s) / s->small_pt;
 }
 
 static double legend_height_pt(const struct strait_sheet *s)
@@ -274,7 +294,8 @@ void strait_sheet_titles(struct strait_sheet *s)
     const size_t n = strait_plot_n_lines(title, strait_sheet_letters(room, font));
     double y = strait_sheet_height_pt(s) - 0.9 * font;
     fputs("set label 1 ", out);
-    strait_plot_put_text(out, title, strait_sheet_letters(room, font));
+    strait_plot_put_text(out, title,
+                         strait_plot_balanced(title, strait_sheet_letters(room, font)));
     fprintf(out, " at screen 0.5,%.4f center font ',%.4g'\n", y / strait_sheet_height_pt(s), font);
     y -= (double)n * STRAIT_SHEET_LINE * font;
     if (notes && *notes) {

@@ -52,9 +52,9 @@ double strait_sheet_width_pt(const struct strait_sheet *s);
 double strait_sheet_height_pt(const struct strait_sheet *s);
 /** Letters of a line of this width. */
 size_t strait_sheet_letters(double width_pt, double font_pt);
-/** Whether names of categories lie aslant, since they do not fit beside each other, and the height
+/** The degrees at which names of categories lie that do not fit beside each other, and the height
  *  that they then take. */
-bool strait_sheet_is_aslant(const struct strait_sheet *s);
+int strait_sheet_slant(const struct strait_sheet *s);
 double strait_sheet_names_pt(const struct strait_sheet *s);
 /** Size of their letters. */
 double strait_sheet_name_font_pt(const struct strait_sheet *s);

@@ -127,8 +127,10 @@ static void put_names(const struct strait_sheet *s, FILE *out, char axis, const 
 {
     size_t i;
     json_t *name;
-    fprintf(out, "set %ctics %s(", axis,
-            axis == 'x' && strait_sheet_is_aslant(s) ? "rotate by 40 right " : "norotate ");
+    if (axis == 'x' && strait_sheet_slant(s) > 0)
+        fprintf(out, "set xtics rotate by %d right (", strait_sheet_slant(s));
+    else
+        fprintf(out, "set %ctics norotate (", axis);
     json_array_foreach (names, i, name) {
         if (i > 0)
             fputs(", ", out);

@@ -3,25 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "analysis/plot/axis.h"
-#include "analysis/plot/figure.h"
 #include "analysis/plot/places.h"
-#include "analysis/plot/shorten.h"
-#include "tests/kit/folder.h"
-#include "tests/kit/suite.h"
-
-static json_t *column(const char *rate, int clients, const char *codec, double round_s)
-{
-    char point[64];
-    snprintf(point, sizeof(point), "%s %d %s", rate, clients, codec);
-    return json_pack(
-        "{s:{s:s, s:i, s:s}, s:{s:f, s:f, s:f, s:f, s:f}, s:{s:s}, s:{s:s, s:b, s:s, s:s, s:{s:s, "
-        "s:i, s:s}}}",
-        "settings", "/network/client/rate", rate, "/clients", clients, "/codec/name", codec,
-        "numbers", "/round_s", round_s, "/interval_s/0", 0.5 * round_s, "/interval_s/1",
-        2 * round_s, "/path_s/compute", 1.0, "/path_s/transfer", round_s - 1, "labels", "/codec",
-        codec, "row", "title", "T", "valid", 1, "point", point, "backend", "fluid", "labels",
-        "/network/client/rate", rate, "/clients", clients, "/codec", codec);
-}
+#include "figure_cases.h"
 
 /* 100 Mbps and 1 Gbps, 2 and 4 clients, two codecs: 8 rows of 1, 2, ... 8 s. */
 static json_t *eight(void)
@@ -245,13 +228,17 @@ static void narrow(void)
     json_decref(figure);
 }
 
-/* All in KiB: 16 and 1024, not 16.384 and 1048.576 KB; MiB among them: KB as ever. */
+/* In KiB: 16 and 1024, not 16.384 and 1048.576 KB, also where 1 MiB is among them; KB among them:
+ * KB as ever. */
 static void powers_of_two(void)
 {
-    static const char *const sizes[][2] = {{"16 KiB", "1024 KiB"}, {"16 KiB", "1 MiB"}};
-    static const char *const labels[] = {"\"pool (KiB)\"", "\"pool (KB)\""};
-    static const char *const firsts[] = {"[16.0,1.0,0.5,2.0]", "[16.384,1.0,0.5,2.0]"};
-    for (int i = 0; i < 2; i++) {
+    static const char *const sizes[][2] = {
+        {"16 KiB", "1024 KiB"}, {"16 KiB", "1 MiB"}, {"16 KiB", "1 MB"}};
+    static const char *const labels[] = {"\"pool (KiB)\"", "\"pool (KiB)\"",
+                                         "\"pool (KB)\""};
+    static const char *const firsts[] = {"[16.0,1.0,0.5,2.0]", "[16.0,1.0,0.5,2.0]",
+                                         "[16.384,1.0,0.5,2.0]"};
+    for (int i = 0; i < 3; i++) {
         json_t *columns = json_array();
         for (int k = 0; k < 2; k++) {
             json_t *one = column("1 Gbps", 2, "none", k + 1.0);
@@ -356,168 +343,6 @@ static void advice(void)
     json_decref(columns);
     json_decref(places.series);
     json_decref(places.facets);
-}
-
-static void scripted(char **script, char **csv, const json_t *figure)
-{
-    static const char *const ends[] = {"png"};
-    char folder[] = "/tmp/strait-figure-XXXXXX", path[64];
-    struct strait_error err = {0};
-    CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(folder));
-    snprintf(path, sizeof(path), "%s/f", folder);
-    const int status = strait_figure_draw(path, figure, ends, 1, STRAIT_FIGURE_SCREEN, 2, &err);
-    CU_ASSERT(status == 0 || err.code == STRAIT_ERR_HOST); /* without gnuplot the script is there */
-    *script = folder_text(folder, "f.gp");
-    *csv = folder_text(folder, "f.csv");
-    folder_remove(folder);
-}
-
-/* Two rates above each codec: a tenth of the tics' distance apart. */
-static void beside(void)
-{
-    char *script, *csv;
-    json_t *columns = json_array();
-    const char *const where[] = {"/clients=2"};
-    const struct strait_figure_question q = {.x = "/codec", .where = where, .n_where = 1};
-    for (int i = 0; i < 4; i++)
-        json_array_append_new(
-            columns, column(i < 2 ? "1 Gbps" : "2 Gbps", 2, i % 2 == 0 ? "none" : "sz", 1 + i));
-    json_t *figure = figure_of(columns, &q);
-    scripted(&script, &csv, figure);
-    CU_ASSERT_CONTAINS(script, "$d_0_0 using ($1-0.05):2:3:4 with yerrorbars");
-    CU_ASSERT_CONTAINS(script, "$d_0_1 using ($1+0.05):2 with points");
-    free(script);
-    free(csv);
-    json_decref(figure);
-}
-
-/* Ends of lines at nearly one height: their labels lie a line apart, and no two lines have the same
- * colour and point. */
-static void drawn(void)
-{
-    char *script, *csv, name[16];
-    json_t *columns = json_array();
-    for (int i = 0; i < 6; i++)
-        for (int clients = 2; clients <= 4; clients += 2) {
-            snprintf(name, sizeof(name), "codec %d", i);
-            json_array_append_new(columns, column("1 Gbps", clients, name, 1 + 0.001 * i));
-        }
-    const struct strait_figure_question q = {0};
-    json_t *figure = figure_of(columns, &q);
-    scripted(&script, &csv, figure);
-    double last = -1;
-    unsigned n_labels = 0;
-    for (const char *at = script; (at = strstr(at, " at graph 1,")); at++) {
-        const double place = strtod(at + strlen(" at graph 1,"), NULL);
-        /* letters of 11 pt in a panel of less than 700 pt */
-        CU_ASSERT(n_labels == 0 || place - last > 11.0 / 700);
-        CU_ASSERT(place > 0 && place <= 1);
-        last = place;
-        n_labels++;
-    }
-    CU_ASSERT_EQUAL(n_labels, 6);
-    json_t *seen = json_object();
-    for (const char *at = script; (at = strstr(at, "with linespoints"));) {
-        const char *point = strstr(at, " pt "), *color = strstr(at, "rgb '");
-        snprintf(name, sizeof(name), "%.2s %.7s", point + 4, color + 5);
-        CU_ASSERT_PTR_NULL(json_object_get(seen, name));
-        json_object_set_new(seen, name, json_true());
-        at = color;
-    }
-    CU_ASSERT_EQUAL(json_object_size(seen), 6);
-    json_decref(seen);
-    static const char first[] = "panel,number,line,x,y,low,high\r\n,/round_s,codec 0,2,1,0.5,2\r\n";
-    CU_ASSERT_EQUAL(strncmp(csv, first, strlen(first)), 0);
-    free(script);
-    free(csv);
-    json_decref(figure);
-}
-
-/* What all names say is said once, unless two would then be alike. */
-static void shortened(void)
-{
-    static const struct {
-        const char *names, *taken, *left;
-    } cases[] = {{"[\"ps rounds=2,servers=1\",\"ring rounds=2\"]", "rounds=2",
-                  "[\"ps servers=1\",\"ring\"]"},
-                 {"[\"none\",\"x a=1,b=2 KB\",\"x a=1,b=3 KB\"]", "a=1",
-                  "[\"none\",\"x b=2 KB\",\"x b=3 KB\"]"},
-                 {"[\"x a=1\",\"x a=1,b=2\"]", "a=1", "[\"x\",\"x b=2\"]"},
-                 {"[\"x a=1\",\"x a=12\"]", "", "[\"x a=1\",\"x a=12\"]"},
-                 {"[\"x a=1\",\"y\"]", "", "[\"x a=1\",\"y\"]"},
-                 {"[\"x a=1\"]", "", "[\"x a=1\"]"},
-                 {"[\"x a=1\",\"x a=1\"]", "", "[\"x a=1\",\"x a=1\"]"}};
-    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-        json_t *names = json_loads(cases[i].names, 0, NULL);
-        char *taken = strait_plot_shorten(names), *left = json_dumps(names, JSON_COMPACT);
-        CU_ASSERT_STRING_EQUAL(taken, cases[i].taken);
-        CU_ASSERT_STRING_EQUAL(left, cases[i].left);
-        free(taken);
-        free(left);
-        json_decref(names);
-    }
-}
-
-/* 14 codecs at two rates are 28 lines over the clients, 14 with a panel for each rate: too many
- * still. Of 7 codecs they are 14 and 7. */
-static void own_panels(void)
-{
-    struct strait_figure_question q = {.x = "/clients", .panels = true};
-    char name[16];
-    for (int n_codecs = 7; n_codecs <= 14; n_codecs += 7) {
-        json_t *columns = json_array();
-        for (int i = 0; i < 2 * n_codecs; i++) {
-            snprintf(name, sizeof(name), "codec %d", i / 2);
-            json_array_append_new(columns, column(i % 2 ? "1 Gbps" : "2 Gbps", 2, name, 1));
-        }
-        if (n_codecs > 12) {
-            refused(columns, &q, "expected at most 12 lines in a panel, found 14");
-            continue;
-        }
-        json_t *figure = figure_of(columns, &q);
-        CU_ASSERT_EQUAL(json_array_size(json_object_get(figure, "panels")), 2);
-        CU_ASSERT_EQUAL(json_array_size(json_object_get(panel(figure, 0), "lines")), 7);
-        json_decref(figure);
-    }
-}
-
-/* Long names of categories begin on the page: the letters of the first shrink. */
-static void long_names(void)
-{
-    static const char *const ends[] = {"svg"};
-    char folder[] = "/tmp/strait-figure-XXXXXX", path[64];
-    struct strait_error err = {0};
-    json_t *columns = json_array();
-    json_array_append_new(columns, column("1 Gbps", 2,
-                                          "one of so many letters that it is wrapped "
-                                          "behind its forty-fourth",
-                                          1));
-    json_array_append_new(columns, column("1 Gbps", 2,
-                                          "another of so many letters that it is "
-                                          "wrapped behind its forty-fourth",
-                                          2));
-    for (int i = 0; i < 8; i++) {
-        snprintf(path, sizeof(path), "short %d", i);
-        json_array_append_new(columns, column("1 Gbps", 2, path, 3));
-    }
-    const struct strait_figure_question q = {.x = "/codec"};
-    json_t *figure = figure_of(columns, &q);
-    same(figure, "notes", "[\"bars: 90 % intervals\"]"); /* nothing lies between categories */
-    CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(folder));
-    snprintf(path, sizeof(path), "%s/f", folder);
-    const int status = strait_figure_draw(path, figure, ends, 1, STRAIT_FIGURE_SCREEN, 2, &err);
-    CU_ASSERT(status == 0 || err.code == STRAIT_ERR_HOST);
-    char *script = folder_text(folder, "f.gp");
-    CU_ASSERT_CONTAINS(script, "'one of so many letters that it is wrapped'.\"\\n\".'behind");
-    const char *font = strstr(script, "set xtics font ',");
-    CU_ASSERT_PTR_NOT_NULL_FATAL(font);
-    /* 44 letters of 0.62 at 40 degrees need 20.9 times the letters' size to the left; the first tic
-     * of ten is less than an eighth of 1200 points from the page's edge: at most 7.2 points, of the
-     * 11 of other names */
-    CU_ASSERT(strtod(font + strlen("set xtics font ',"), NULL) < 7.2);
-    free(script);
-    folder_remove(folder);
-    json_decref(figure);
 }
 
 static const struct strait_test tests[] = {

@@ -259,6 +259,16 @@ static void wrapped(void)
     }
 }
 
+/* "one two three four" of 18 letters takes two lines of 17 to 9 letters: 9 gives "one two" and
+ * "three four" no more, since that has 10; no word is cut, and one line stays as it is. */
+static void balanced(void)
+{
+    CU_ASSERT_EQUAL(strait_plot_balanced("one two three four", 17), 10);
+    CU_ASSERT_EQUAL(strait_plot_balanced("one two three four", 18), 18);
+    CU_ASSERT_EQUAL(strait_plot_balanced("abcdefghij kl", 12), 10);
+    CU_ASSERT_EQUAL(strait_plot_balanced("", 5), 5);
+}
+
 /* In a child whose files take 8 KiB, as on a disk that is full: gnuplot says nothing of it. */
 static void full(void)
 {
@@ -299,5 +309,6 @@ static const struct strait_test tests[] = {
     {"axes hold what is drawn", axes},
     {"many settings and many codecs", many},
     {"titles are wrapped and never cut", wrapped},
+    {"a title of several lines has lines of like length", balanced},
 };
 STRAIT_SUITE("analysis/plot/plot", tests);

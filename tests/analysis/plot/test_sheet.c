@@ -206,10 +206,10 @@ static void aslant(void)
     struct strait_sheet s = {.figure = figure, .small_pt = 10, .panel_width_pt = 143};
     s.page.height_in = s.page.width_in = 10;
     s.layout.left = 0.1;
-    CU_ASSERT_FALSE(strait_sheet_is_aslant(&s));
+    CU_ASSERT_EQUAL(strait_sheet_slant(&s), 0);
     near(strait_sheet_names_pt(&s), 0);
     s.panel_width_pt = 142;
-    CU_ASSERT_TRUE(strait_sheet_is_aslant(&s));
+    CU_ASSERT_EQUAL(strait_sheet_slant(&s), 40);
     near(strait_sheet_names_pt(&s), 0.64 * 62); /* the sine of 40 degrees */
     near(strait_sheet_name_font_pt(&s), 10);
     s.page.height_in = 1; /* 35 % of 72 pt, 25.2, are less than 39.68: smaller letters */
@@ -220,6 +220,13 @@ static void aslant(void)
     s.page.height_in = 10;
     s.layout.left = 0;
     near(strait_sheet_name_font_pt(&s), 10 * 142 * (0.06 / 1.12) / (0.77 * 18.6));
+    json_decref(figure);
+    /* 45 letters are two lines, which 30 degrees hold apart: the sine, of 44 letters */
+    figure = json_pack("{s:{s:[s]}}", "x", "names", "abcdefghijklmnopqrstuvwxyz abcdefghijklmnopqr");
+    s.figure = figure;
+    s.layout.left = 1;
+    CU_ASSERT_EQUAL(strait_sheet_slant(&s), 30);
+    near(strait_sheet_names_pt(&s), 0.5 * 44 * 6.2);
     json_decref(figure);
 }
 
