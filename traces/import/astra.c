@@ -9,6 +9,7 @@
 static const double MAX_TIME = 1e15, MAX_BYTES = 1125899906842624.0;
 /* Times are cycles of a chip at 1 GHz there: nanoseconds. */
 static const double UNIT_S = 1e-9;
+enum { MAX_LAYERS = 100000, MAX_LINES = 10000000 };
 
 static bool sniff(const char *head, size_t n)
 {
@@ -79,6 +80,9 @@ static int read_layer(struct reader *r, char *line, struct strait_error *err)
         }
         return 0;
     }
+    if (r->layers.n == MAX_LAYERS)
+        return strait_source_fail_line(
+            r->s, err, "expected at most %d layers that send weight gradients", MAX_LAYERS);
     return strait_plain_layers_add(&r->layers, &layer) ? 0 : strait_error_memory(err, r->s->path);
 }
 
@@ -92,7 +96,7 @@ static int read_head(struct reader *r, int64_t *n_layers, struct strait_error *e
         return strait_source_fail_line(r->s, err, "expected the number of layers, found no line");
     rest = line;
     word = strait_source_word(&rest);
-    if (!strait_source_integer(n_layers, word, NULL, 1, 10000000))
+    if (!strait_source_integer(n_layers, word, NULL, 1, MAX_LINES))
         return strait_source_fail_line(r->s, err, "expected the number of layers, found \"%.40s\"",
                                        word ? word : "");
     return 0;

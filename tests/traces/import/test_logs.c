@@ -200,8 +200,35 @@ static void damaged(void)
         expect_survives(names[i], texts[i], strlen(texts[i]));
 }
 
+/* A table has 100,000 layers at most; those that send nothing are none. */
+static void many_layers(void)
+{
+    enum { N = 100001 };
+    static const char sends[] = "l -1 1 NONE 0 1 NONE 0 1 ALLREDUCE 004 1\n",
+                      none[] = "l -1 1 NONE 0 1 NONE 0 1 NONE 000000000 1\n";
+    char *text = malloc(32 + (size_t)N * sizeof(none));
+    CU_ASSERT_PTR_NOT_NULL_FATAL(text);
+    for (int of = 0; of < 2; of++) {
+        struct strait_import in;
+        struct strait_error err;
+        char *to = text + sprintf(text, "DATA\n%d\n", N);
+        for (int i = 0; i < N; i++)
+            to = stpcpy(to, i > 0 && of == 1 ? none : sends);
+        CU_ASSERT_EQUAL(import_text(&in, text, &err), of == 0 ? -1 : 0);
+        if (of == 0) {
+            CU_ASSERT_STRING_EQUAL(err.where, ":100003");
+            CU_ASSERT_CONTAINS(err.text, "at most 100000 layers that send weight gradients");
+        } else {
+            CU_ASSERT_EQUAL(in.model->n_layers, 1);
+        }
+        strait_import_release(&in);
+    }
+    free(text);
+}
+
 static const struct strait_test tests[] = {
     {"an ASTRA-sim workload's layers have its times and sizes", astra},
+    {"a workload of more layers than a table has is refused", many_layers},
     {"a log of MG-WFBP gives backward times, and divides the forward pass", mgwfbp},
     {"a Horovod timeline gives sizes and when tensors are ready", horovod},
     {"FedScale's devices become ports and slowness", devices},
