@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "analysis/fields.h"
-#include "analysis/names.h"
+#include "analysis/row_names.h"
 #include "analysis/row.h"
 #include "campaign/worker_pool.h"
 #include "what_if.h"
@@ -209,6 +209,16 @@ static void find_front(struct strait_candidates *c, const struct strait_plan_que
     }
 }
 
+/* Money to three digits, as it is shown: the headers of some packets more decide nothing, then the
+ * quicker is better. */
+static double shown_money(double money)
+{
+    if (!(money > 0) || !isfinite(money))
+        return worse(money);
+    const double unit = pow(10, floor(log10(money)) - 2);
+    return round(money / unit) * unit;
+}
+
 /* What is made small among those that may be recommended. */
 static double aim_of(const struct strait_candidate *c, const struct strait_plan_question *q)
 {
@@ -216,7 +226,7 @@ static double aim_of(const struct strait_candidate *c, const struct strait_plan_
         return worse(c->time_s);
     const bool misses = c->holds == STRAIT_MISSES;
     const bool money = q->target == STRAIT_TARGET_ROUND ? q->prices.any && !misses : misses;
-    return money ? worse(c->money) : c->round_s;
+    return money ? shown_money(c->money) : c->round_s;
 }
 
 static int by_rank(const void *a, const void *b)
@@ -304,7 +314,7 @@ static int name_codecs(struct strait_candidates *c, struct strait_error *err)
     int failed = strait_names_new(&names, rows, err);
     for (size_t i = 0; !failed && i < c->n; i++)
         if (!(c->all[i].codec = strdup(strait_names_codec(names, c->all[i].row))))
-            failed = strait_error_set(err, STRAIT_ERR_NOMEM, "plan", "memory ran out");
+            failed = strait_error_memory(err, "plan");
     strait_names_free(names);
     json_decref(rows);
     return failed;

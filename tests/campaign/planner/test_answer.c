@@ -127,6 +127,17 @@ static void deadline(void)
         CU_ASSERT_EQUAL(c.all[1].front, dear); /* quicker, but dearer */
         strait_candidates_release(&c);
     }
+    /* dearer by a millionth: as dear, and quicker */
+    const double slow = egress + slow_s() / 3600 * 8.05;
+    snprintf(rest, sizeof(rest),
+             "\"target\": {\"round\": \"1000 s\"}, \"prices\": {\"egress\": \"0.1 EUR/GB\", "
+             "\"accelerator\": \"2 EUR/h\", \"core\": \"0.05 EUR/h\", \"per_hour\": "
+             "{\"/network/server/rate\": {\"10 Gbps\": \"%.15g EUR/h\"}}}, " RATES,
+             (slow * 1.000001 - egress) / fast_s() * 3600 - 8.05);
+    c = find(rest, false);
+    CU_ASSERT_DOUBLE_EQUAL(c.all[0].money, slow * 1.000001, 1e-12);
+    CU_ASSERT_STRING_EQUAL(rate_of(&c.all[0]), "10 Gbps");
+    strait_candidates_release(&c);
     tear_down();
 }
 
