@@ -139,6 +139,8 @@ static json_t *base_of(struct strait_plan_question *q, struct strait_object *o,
     if (json_is_object(value)) {
         json_t *base = json_deep_copy(value);
         json_object_del(base, "vary");
+        if (!json_object_get(base, "schema")) /* the plan's own says enough */
+            json_object_set_new(base, "schema", json_string("strait-experiment/1"));
         return base;
     }
     if (!json_is_string(value)) {
