@@ -39,7 +39,8 @@ ALL_CFLAGS = -std=c17 -D_GNU_SOURCE -iquote . -g -fPIC -fvisibility=hidden -ffp-
 GOLD        := $(if $(shell command -v ld.gold),-fuse-ld=gold)
 ALL_LDFLAGS = $(filter -fsanitize% --coverage,$(CFLAGS_$(MODE))) $(GOLD) $(COUNT_EXITS) $(LDFLAGS)
 # Where lines are counted, so are those of children that end with _exit.
-COUNT_EXITS := $(if $(filter coverage,$(MODE)),-Wl$(comma)--wrap=_exit $(BUILD)/tests/mutants/flush.o)
+COUNT_EXITS := $(if $(filter coverage,$(MODE)),-Wl$(comma)--wrap=_exit -Wl$(comma)--wrap=__gcov_dump \
+                 $(BUILD)/tests/mutants/flush.o)
 
 # The one file that sees MPI; without it strait runs all but `strait rank`.
 MPICC      ?= $(shell command -v mpicc)
@@ -401,7 +402,6 @@ mutants:
 # Lines that the suites reach, by folder: all of them or those of TESTS, with others as they were
 # counted before. What runs in guests and what a signal ends cannot be counted.
 coverage:
-	@$(MAKE) --no-print-directory MODE=coverage build/coverage/tests/mutants/flush.o
 	@$(MAKE) --no-print-directory MODE=coverage programs
 	@JOBS=$(JOBS) python3 tests/mutants/coverage.py build/coverage $(TESTS)
 
@@ -575,7 +575,8 @@ $(BUILD)/strait-mpi.so: mpi/module/module.c mpi/calls.h
 
 # All tests are one program. Every file tests/.../test_NAME.c declares a suite, whose variable is
 # the name of the file; the list of all is written here and read by tests/kit/runner/main.c.
-$(BUILD)/tests/%.o: TEST_FLAGS = -DSTRAIT_TEST=$(basename $(@F)) $(if $(filter mutants,$(MODE)),-O0)
+$(BUILD)/tests/%.o: TEST_FLAGS = -DSTRAIT_TEST=$(basename $(@F)) $(if $(filter mutants,$(MODE)),-O0) \
+                                $(if $(filter coverage,$(MODE)),-fno-profile-arcs -fno-test-coverage)
 $(BUILD)/tests/suites.c: FORCE
 	@mkdir -p $(@D)
 	@{ echo '/* Written by make. */'; echo '#include "tests/kit/runner/suites.h"'; \
@@ -605,6 +606,7 @@ WRAPPED = $(patsubst %,-Wl$(comma)--wrap=%,malloc calloc realloc aligned_alloc s
           open read write fopen pipe2 fork mmap memfd_create socketpair ftruncate fsync fdatasync \
           fstat rename renameat2 mkdir flock socket connect accept4 setsockopt send recv \
           setns unshare mount ioctl)
+$(SUITES) $(BUILD)/strait: $(filter %.o,$(COUNT_EXITS))
 TEST_OBJECTS = $(TEST_SRC:%.c=$(BUILD)/%.o) $(BUILD)/tests/suites.o $(BUILD)/tests/kit/runner/main.o
 $(SUITES): $(TEST_OBJECTS) $(BUILD)/tests/libkit.a $(BUILD)/tests/libcli.a $(LIBS)
 	@echo "  link $@"

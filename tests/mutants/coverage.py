@@ -58,9 +58,13 @@ def counted(counts):
         for name in names:
             if name.endswith('.gcda'):
                 made = '/' + os.path.relpath(os.path.join(folder, name[:-5] + '.gcno'), counts)
-                if os.path.exists(made) and '/tests/' not in made:
+                if os.path.exists(made):
                     os.link(made, os.path.join(folder, name[:-5] + '.gcno'))
                     found.append(os.path.join(folder, name))
+    return lines_of(found)
+
+
+def lines_of(found):
     files = {}
     if not found:
         return files
@@ -95,6 +99,12 @@ def main():
         if name.endswith('.json'):
             with open(os.path.join(kept, name)) as f:
                 add(summary, lines, json.load(f))
+    # What no suite has run has written no counts.
+    made = [os.path.join(folder, name) for folder, _, names in os.walk(build) for name in names
+            if name.endswith('.gcno') and not folder.startswith(kept)]
+    for name, (at, _) in lines_of([m for m in made if os.path.relpath(m, build)[:-5] + '.c'
+                                   not in lines]).items():
+        lines[name].update(dict.fromkeys(at, 0))
     with open(os.path.join(build, 'reach.json'), 'w') as out:
         json.dump(summary, out)
     report(lines)
