@@ -1,5 +1,8 @@
 /* Real training from outside: a point that diverges beside others, and time to a target. */
+#include <jansson.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 #include "tests/kit/program.h"
 
 /* Steps of 1e6 on a bowl of curvatures up to 1 multiply the error by a million each. */
@@ -89,11 +92,48 @@ static void nearest_speeds(void)
     program_tear_down(&p);
 }
 
+/* Of each seed a file of its own in the folder, by the row's key, which is gone when the row is
+ * there. What lies there already is read: here it is no state. */
+static void saved_state(void)
+{
+    static const char *const ends[] = {"0", "1"};
+    char name[128], said[256];
+    struct program p;
+    program_set_up(&p);
+    program_write(&p, "e.json", experiment);
+#define SAVING "--set", "/training={\"task\":\"quadratic\",\"lr\":0.01}", "--save-state", "kept"
+    struct said s = PROGRAM_CALL(&p, "run", "e.json", "--on", "fluid", "--json", SAVING);
+    CU_ASSERT_EQUAL(s.status, 0);
+    json_t *row = json_loads(s.out, JSON_DISABLE_EOF_CHECK, NULL);
+    const char *key = json_string_value(json_object_get(row, "key"));
+    CU_ASSERT_PTR_NOT_NULL_FATAL(key);
+    said_release(&s);
+    for (int i = 0; i < 2; i++) {
+        snprintf(name, sizeof(name), "kept/%s-%s.state", key, ends[i]);
+        CU_ASSERT_FALSE(program_has(&p, name));
+        program_write(&p, name, "this is the state of no training");
+        s = PROGRAM_CALL(&p, "run", "e.json", "--on", "fluid", "--out", ends[i], SAVING);
+        CU_ASSERT_EQUAL(s.status, 2);
+        snprintf(said, sizeof(said), "strait: %s: expected the saved state of a run with ", name);
+        CU_ASSERT_CONTAINS(s.err, said);
+        said_release(&s);
+        snprintf(name, sizeof(name), "%s/kept/%s-%s.state", p.folder, key, ends[i]);
+        unlink(name);
+    }
+    s = PROGRAM_CALL(&p, "run", "e.json", "--on", "emu", SAVING);
+    CU_ASSERT_EQUAL(s.status, 2);
+    CU_ASSERT_CONTAINS(s.err, "with --save-state, found --on emu\n");
+    said_release(&s);
+    json_decref(row);
+    program_tear_down(&p);
+}
+
 static const struct strait_test tests[] = {
     {"a point that diverges leaves the rows of the others", others_go_on},
     {"the only point that diverges ends the run with its line", alone},
     {"a codec that diverges beside the plain run is named by its line", the_codec_alone},
     {"a codec without speeds of its own trains with the nearest entry's, and says so",
      nearest_speeds},
+    {"the state of a training is kept in a file for each seed", saved_state},
 };
 STRAIT_SUITE("cli/cli_training", tests);

@@ -7,13 +7,14 @@
 #include <unistd.h>
 #include "tests/kit/links/fake_guest.h"
 
-/* 1 kB there and back. */
-static const char experiment[] =
-    "{\"schema\": \"strait-experiment/1\", \"title\": \"speck\", \"model\": \"speck.csv\","
-    " \"strategy\": {\"name\": \"fedavg\", \"rounds\": 1, \"local_steps\": 1}, \"codec\": \"none\","
-    " \"network\": {\"client\": {\"rate\": \"1 Gbps\", \"rtt\": \"20 ms\"},"
-    "               \"server\": {\"rate\": \"1 Gbps\"}}, \"clients\": 1,"
-    " \"vary\": {\"/clients\": [1, 2]}}\n";
+/* 1 kB there and back, or another model. */
+#define EXPERIMENT(model, counts)                                                                  \
+    "{\"schema\": \"strait-experiment/1\", \"title\": \"speck\", \"model\": \"" model "\","        \
+    " \"strategy\": {\"name\": \"fedavg\", \"rounds\": 1, \"local_steps\": 1}, \"codec\": "        \
+    "\"none\","                                                                                    \
+    " \"network\": {\"client\": {\"rate\": \"1 Gbps\", \"rtt\": \"20 ms\"},"                       \
+    "               \"server\": {\"rate\": \"1 Gbps\"}}, \"clients\": 1,"                          \
+    " \"vary\": {\"/clients\": [" counts "]}}\n"
 static const char table[] =
     "fwd_index,layer,param,type,shape,bytes,fwd_us_p50,fwd_us_p90,bwd_us_p50,bwd_us_p90,"
     "ready_us_p50,ready_us_p90,ready_order\n0,fc,weight,Linear,10x25,1000,1,1,1,1,1,1,0\n";
@@ -21,7 +22,7 @@ static const char table[] =
 static bool begin(struct program *p)
 {
     program_set_up(p);
-    program_write(p, "e.json", experiment);
+    program_write(p, "e.json", EXPERIMENT("speck.csv", "1, 2"));
     program_write(p, "speck.csv", table);
     return fake_guest_set_up(p) && can_emulate(p);
 }
@@ -107,6 +108,39 @@ static void arguments(void)
     end(&p);
 }
 
+/* What the guest of a run is given, in MiB. */
+static double memory_of(struct program *p, const char *text)
+{
+    program_write(p, "e.json", text);
+    struct said s = PROGRAM_CALL(p, "run", "e.json", "--on", "emu", "--launcher", "vuml");
+    CU_ASSERT_CONTAINS(s.err, "User-Mode Linux ended before the program in it did; see ");
+    said_release(&s);
+    char *given = program_read(p, "results/e/uml/kernel-args");
+    const char *memory = NULL;
+    for (const char *at = given; (at = strstr(at, "mem=")); at++)
+        memory = at; /* of the last guest */
+    CU_ASSERT_PTR_NOT_NULL_FATAL(memory);
+    const double mib = strtod(memory + strlen("mem="), NULL);
+    free(given);
+    return mib;
+}
+
+/* Half a GiB, or what the largest point needs: the ranks' models of 12 MB, each at least twice. */
+static void memory(void)
+{
+    struct program p;
+    if (begin(&p)) {
+        setenv("FAKE_GUEST", "dead", 1);
+        const double mib = memory_of(&p, EXPERIMENT("gpt", "20"));
+        CU_ASSERT_EQUAL(memory_of(&p, EXPERIMENT("gpt", "1")), 512);
+        CU_ASSERT_AT_LEAST(mib, 512 + 20 * 2 * 12e6 / 1048576);
+        CU_ASSERT_AT_MOST(mib, 4096);
+        CU_ASSERT_EQUAL(memory_of(&p, EXPERIMENT("gpt", "20, 1")), mib);
+        CU_ASSERT_EQUAL(memory_of(&p, EXPERIMENT("gpt", "1, 20")), mib);
+    }
+    end(&p);
+}
+
 static void failures(void)
 {
     struct program p;
@@ -133,6 +167,7 @@ static void failures(void)
 static const struct strait_test tests[] = {
     {"each row has a guest of its own", parts},
     {"the command that a guest is given", arguments},
+    {"a guest has memory for the largest point", memory},
     {"what fails before a guest or in it", failures},
 };
 STRAIT_SUITE("cli/guest/guest", tests);

@@ -3,8 +3,11 @@
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdatomic.h>
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -98,6 +101,27 @@ WRAPPED(int, unshare, (int flags), (flags), -1)
 WRAPPED(int, mount,
         (const char *from, const char *to, const char *type, unsigned long flags, const void *data),
         (from, to, type, flags, data), -1)
+
+WRAPPED(int, signalfd, (int fd, const sigset_t *mask, int flags), (fd, mask, flags), -1)
+WRAPPED(int, epoll_create1, (int flags), (flags), -1)
+WRAPPED(int, timerfd_create, (int clock, int flags), (clock, flags), -1)
+WRAPPED(int, eventfd, (unsigned value, int flags), (value, flags), -1)
+WRAPPED(int, chdir, (const char *path), (path), -1)
+WRAPPED(int, bind, (int fd, const struct sockaddr *at, socklen_t n), (fd, at, n), -1)
+WRAPPED(int, listen, (int fd, int n), (fd, n), -1)
+
+/* What is closed a second time may be another's by then. */
+int __real_close(int fd);
+int __wrap_close(int fd);
+int __wrap_close(int fd)
+{
+    const int status = __real_close(fd);
+    if (status != 0 && errno == EBADF) {
+        fprintf(stderr, "descriptor %d is closed and was not open\n", fd);
+        abort();
+    }
+    return status;
+}
 
 int __real_ioctl(int fd, unsigned long request, ...);
 int __wrap_ioctl(int fd, unsigned long request, ...);

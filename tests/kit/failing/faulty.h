@@ -1,5 +1,6 @@
 /* System calls of the program that fail, or are interrupted, where a test says so. The linker leads
- * them here (--wrap); those inside of libraries are not touched. */
+ * them here (--wrap); those inside of libraries are not touched. A close of what is not open ends
+ * the process. */
 #pragma once
 #include <stdbool.h>
 #include "core/error.h"
