@@ -1,10 +1,12 @@
 /* What readers of files make of damaged ones (tests/kit/failing/damaged.h): layer tables, curves,
  * models, hosts, profiles, plans, and questions to the page. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "campaign/planner/question.h"
+#include "campaign/published/published_book.h"
 #include "codecs/profile/profile.h"
 #include "core/hash.h"
 #include "emu/programs/host_shares.h"
@@ -17,6 +19,8 @@
 #include "traces/curves.h"
 #include "traces/models/hf_config.h"
 #include "traces/models/layer_csv.h"
+#include "traces/tensors.h"
+#include "workloads/ask/tensor_bounds.h"
 
 /* A file of the test's own; errors name it by what follows the folder. */
 struct file {
@@ -247,6 +251,10 @@ static void plans(void)
                   " \"core\": \"0.05 EUR/h\", \"watts\": {\"accelerator\": \"300 W\", \"core\":"
                   " \"8 W\"}, \"per_hour\": {\"/clients\": {\"4\": \"7 EUR/h\"}}}}",
           read_plan);
+    check("trained.json",
+          PLANNED
+          "\"prices\": \"no-such-prices.json\", \"accuracy\": [{\"results\": \"nowhere\"}]}",
+          read_plan);
 }
 
 static void read_question(struct damaged_sum *s, void *context, const unsigned char *bytes,
@@ -277,6 +285,121 @@ static void questions(void)
           read_question);
 }
 
+static void read_published(struct damaged_sum *s, void *context, const unsigned char *bytes,
+                           size_t n)
+{
+    const struct file *f = context;
+    struct strait_error err = {0};
+    struct published_book b = {.path = f->path};
+    put(f, bytes, n);
+    if (published_book_read(&b, NULL, 0, &err) != 0)
+        damaged_add_error(s, &err, f->folder);
+    for (size_t i = 0; i < b.n_claims; i++) {
+        const struct published_claim *c = &b.claims[i];
+        const char *const texts[] = {
+            c->name,           c->claim,      c->model,       c->source, c->kind,
+            c->unit,           c->group,      c->suspect,     c->reason, c->measure.experiment,
+            c->measure.metric, c->measure.as, c->measure.pick};
+        const double numbers[] = {c->published,       c->spread,           c->input,
+                                  c->parts.compute_s, c->parts.wire_bytes, c->parts.bits_per_s,
+                                  c->parts.known};
+        for (size_t k = 0; k < sizeof(texts) / sizeof(*texts); k++)
+            damaged_add(s, texts[k]);
+        for (size_t k = 0; k < sizeof(numbers) / sizeof(*numbers); k++)
+            damaged_add_number(s, numbers[k]);
+    }
+    json_decref(b.json);
+    free(b.claims);
+}
+
+static void published(void)
+{
+    check(
+        "published.json",
+        "{\"schema\": \"strait-published/1\", \"rows\": [{\"case\": \"a\", \"claim\": \"b\","
+        " \"kind\": \"from\", \"source\": \"c\", \"published\": 32, \"spread\": 2, \"unit\": \"d\","
+        " \"group\": \"e\", \"model\": \"f\", \"suspect\": \"g\", \"input\": true, \"parts\":"
+        " {\"compute_s\": 0.25, \"wire_mb\": 153, \"gbps\": 56, \"samples\": 256}, \"measure\":"
+        " {\"experiment\": \"h\", \"metric\": \"round_s\", \"as\": \"threshold\", \"pick\": "
+        "\"min\","
+        " \"set\": {\"/a\": 1}, \"against\": [{\"/codec\": \"none\"}], \"over\": {\"/clients\":"
+        " [1, 2]}}, \"reason\": \"i\"}, {\"case\": \"a\", \"claim\": \"b\", \"source\": \"c\","
+        " \"published\": 1, \"unit\": \"d\"}]}",
+        read_published);
+}
+
+static void read_bounds(struct damaged_sum *s, void *context, const unsigned char *bytes, size_t n)
+{
+    const struct file *f = context;
+    struct strait_error err = {0};
+    struct strait_model *m = NULL;
+    double *bounds = NULL;
+    enum strait_bound_kind kind = STRAIT_BOUND_NONE;
+    put(f, bytes, n);
+    CU_ASSERT_EQUAL_FATAL(strait_model_load(&m, "cnn", &err), 0);
+    if (strait_tensor_bounds_load(&bounds, &kind, f->path, m, "w", &err) != 0)
+        damaged_add_error(s, &err, f->folder);
+    damaged_add_number(s, kind);
+    for (size_t i = 0; bounds && i < m->n_rows; i++)
+        damaged_add_number(s, isnan(bounds[i]) ? -1 : bounds[i]);
+    free(bounds);
+    strait_model_free(m);
+}
+
+static void bounds(void)
+{
+    check("bounds.json",
+          "{\"schema\": \"strait-bounds/1\", \"kind\": \"rms\", \"found\": {},"
+          " \"tensors\": {\"fc1.weight\": 0.02, \"fc1.bias\": 5}}",
+          read_bounds);
+}
+
+/* Two tensors of two and of four values. */
+static void read_tensors(struct damaged_sum *s, void *context, const unsigned char *bytes, size_t n)
+{
+    const struct file *f = context;
+    struct strait_error err = {0};
+    struct strait_tensors *t = NULL;
+    char path[100];
+    put(f, bytes, n);
+    for (int i = 0; i < 2; i++) {
+        struct file values = *f;
+        snprintf(path, sizeof(path), "%s/%d", f->folder, i);
+        strcpy(values.path, path);
+        put(&values, (const unsigned char *)"abcdefghijklmnop", i ? 16 : 8);
+    }
+    if (strait_tensors_load(&t, f->folder, &err) != 0) {
+        damaged_add_error(s, &err, f->folder);
+        return;
+    }
+    for (size_t i = 0; i < t->n_recordings; i++) {
+        const struct strait_recording *r = &t->recordings[i];
+        const char *const texts[] = {r->model, r->layer, r->kind, r->file};
+        const double numbers[] = {
+            (double)r->step, r->n_dims,          (double)r->shape[0], r->min, r->max, r->rms,
+            r->values[0],    (double)r->n_zeros, (double)r->n_elems};
+        for (size_t k = 0; k < sizeof(texts) / sizeof(*texts); k++)
+            damaged_add(s, texts[k]);
+        for (size_t k = 0; k < sizeof(numbers) / sizeof(*numbers); k++)
+            damaged_add_number(s, numbers[k]);
+    }
+    strait_tensors_free(t);
+}
+
+static void tensors(void)
+{
+    check(
+        "manifest.json",
+        "{\"format\": \"raw float32 little-endian, C order\", \"tensors\": [{\"file\": \"0\","
+        " \"model\": \"cnn\", \"layer\": \"fc1.bias\", \"kind\": \"grad\", \"step\": 10, \"shape\":"
+        " [2], \"dtype\": \"f32le\", \"n\": 2, \"min\": -0.03, \"max\": 0.5, \"rms\": 0.01,"
+        " \"zeros\": 0, \"loss\": 2.5}, {\"file\": \"1\", \"model\": \"cnn\", \"layer\":"
+        " \"fc1.weight\", \"kind\": \"update\", \"step\": 20, \"shape\": [2, 2], \"dtype\":"
+        " \"f32le\", \"n\": 4, \"min\": -3, \"max\": 7, \"rms\": null, \"zeros\": 1,"
+        " \"local_steps\": 3}]}",
+        read_tensors);
+}
+
 static const struct strait_test tests[] = {
     {"a damaged layer table is read or refused as it was", layers},
     {"a damaged table of curves is read or refused as it was", curves},
@@ -284,6 +407,9 @@ static const struct strait_test tests[] = {
     {"a damaged file of hosts is read or refused as it was", hosts},
     {"a damaged profile is read or refused as it was", profiles},
     {"a damaged plan is read or refused as it was", plans},
+    {"a damaged file of published figures is read or refused as it was", published},
+    {"a damaged file of bounds is read or refused as it was", bounds},
+    {"a damaged manifest of tensors is read or refused as it was", tensors},
     {"a damaged question is read or refused as it was", questions},
 };
 STRAIT_SUITE_WITH("campaign/damaged", tests, .release = true);

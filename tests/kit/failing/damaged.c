@@ -9,6 +9,7 @@
 
 #include "core/hash.h"
 #include "tests/kit/data.h"
+#include "tests/kit/failing/misused.h"
 #include "tests/kit/suite.h"
 
 #define GOLDEN DATA("tests/golden/damaged.json")
@@ -32,7 +33,8 @@ void damaged_add_error(struct damaged_sum *s, const struct strait_error *err, co
     const size_t n = path && strncmp(err->where, path, strlen(path)) == 0 ? strlen(path) : 0;
     damaged_add_number(s, err->code);
     damaged_add(s, err->where + n);
-    damaged_add(s, err->text);
+    const char *in_text = path ? strstr(err->text, path) : NULL;
+    damaged_add(s, in_text ? in_text + strlen(path) : err->text);
 }
 
 static char letter_of(damaged_read read, void *context, const unsigned char *bytes, size_t n)
@@ -72,10 +74,49 @@ static void compare(const char *name, const char *found, size_t n)
     if (found[same] != expected[same])
         fprintf(stderr,
                 "%s: damage %zu gives something else (of %zu bytes: first the beginnings, "
-                "then a bit of each byte, then two other digits for each digit)\n",
+                "then a bit of each byte, then two other digits for each digit; what is misused: "
+                "each value replaced in turn)\n",
                 name, same, n);
     CU_ASSERT_STRING_EQUAL(found, expected);
     json_decref(all);
+}
+
+static void hold(const char *name, const char *letters, size_t n)
+{
+    const char *const write = getenv("STRAIT_WRITE_GOLDEN");
+    if (write)
+        write_line(name, letters, strcmp(write, "all") == 0);
+    compare(name, letters, n);
+}
+
+struct misuse {
+    json_t *json;
+    damaged_read read;
+    void *context;
+    FILE *letters;
+};
+
+static void try_misuse(void *context, const char *place, const char *what)
+{
+    const struct misuse *m = context;
+    strait_test_context("%s %s", place, what);
+    char *text = json_dumps(m->json, 0);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(text);
+    fputc(letter_of(m->read, m->context, (const unsigned char *)text, strlen(text)), m->letters);
+    free(text);
+}
+
+static void check_misuses(const char *name, json_t *json, damaged_read read, void *context)
+{
+    char line[200], *letters = NULL;
+    size_t n = 0;
+    struct misuse m = {json, read, context, open_memstream(&letters, &n)};
+    CU_ASSERT_PTR_NOT_NULL_FATAL(m.letters);
+    misused_walk(json, try_misuse, &m);
+    CU_ASSERT_EQUAL(fclose(m.letters), 0);
+    snprintf(line, sizeof(line), "%s, misused", name);
+    hold(line, letters, n);
+    free(letters);
 }
 
 void damaged_check(const char *name, const void *bytes, size_t n, damaged_read read, void *context)
@@ -99,10 +140,11 @@ void damaged_check(const char *name, const void *bytes, size_t n, damaged_read r
             letters[k++] = letter_of(read, context, copy, n);
             copy[i] = digit;
         }
-    const char *const write = getenv("STRAIT_WRITE_GOLDEN");
-    if (write)
-        write_line(name, letters, strcmp(write, "all") == 0);
-    compare(name, letters, n);
+    hold(name, letters, n);
     free(letters);
+    json_t *json = json_loadb((const char *)copy, n, 0, NULL);
+    if (json)
+        check_misuses(name, json, read, context);
+    json_decref(json);
     free(copy);
 }

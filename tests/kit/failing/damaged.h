@@ -12,11 +12,13 @@ struct damaged_sum {
 };
 void damaged_add(struct damaged_sum *s, const char *text); /* NULL: as "" */
 void damaged_add_number(struct damaged_sum *s, double v);  /* its first nine digits */
-/** An error as "code where: text"; a path that where begins with is left out. */
+/** An error as "code where: text"; a path that where begins with, or that stands in
+ *  text, is left out. */
 void damaged_add_error(struct damaged_sum *s, const struct strait_error *err, const char *path);
 
 /* Reads bytes, which are followed by a NUL, and adds what came of it. */
 typedef void (*damaged_read)(struct damaged_sum *s, void *context, const unsigned char *bytes,
                              size_t n);
-/** Of n bytes: each beginning, each byte with one bit changed, and each digit as two others. */
+/** Of n bytes: each beginning, each byte with one bit changed, and each digit as two others; of JSON
+ *  also other values in the place of each (misused.h), in a line of their own. */
 void damaged_check(const char *name, const void *bytes, size_t n, damaged_read read, void *context);

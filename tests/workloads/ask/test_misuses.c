@@ -1,18 +1,15 @@
 /* What the reader of experiments makes of wrong and odd values: tests/golden/misuses.txt, one line
  * a case, `make golden-runs` adds to it. Each value of the points of tests/golden/rows and of
- * some that ship is replaced, left out and given a neighbour that nobody knows; a case is
- * its place (numbers of arrays left out, strategies and codecs by name) and what stands there. Of
- * what is accepted one sum of the figures that were read is kept. */
-#include <ctype.h>
+ * some that ship is replaced, left out and given a neighbour that nobody knows. Of what is accepted
+ * one sum of the figures that were read is kept. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "workloads/ask/experiment.h"
 #include "tests/kit/data.h"
+#include "tests/kit/failing/misused.h"
 #include "tests/kit/suite.h"
-
-enum { MAX_PLACE = 512, MAX_CASES = 32 };
 
 struct walk {
     json_t *seen;  /* {case: true} */
@@ -92,9 +89,10 @@ static void put(FILE *out, const char *text)
 }
 
 /* Reads the point as it now is. place: of the changed value, with its name; what: stands there. */
-static void try(struct walk *w, const char *place, const char *what)
+static void try(void *context, const char *place, const char *what)
 {
-    char name[MAX_PLACE + 64];
+    struct walk *w = context;
+    char name[MISUSED_MAX_PLACE + 64];
     struct strait_sweep *s = NULL;
     struct strait_error err = {0};
     snprintf(name, sizeof(name), "%s %s", place, what);
@@ -121,100 +119,10 @@ static void try(struct walk *w, const char *place, const char *what)
     strait_sweep_free(s);
 }
 
-/* Other values for one: of other types, and beyond what is allowed. Returns how many. */
-static size_t values_for(json_t *out[MAX_CASES], const json_t *v)
-{
-    size_t n = 0;
-    const char *text = json_string_value(v);
-    out[n++] = json_null();
-    out[n++] = json_array();
-    if (text && isdigit((unsigned char)*text) && strchr(text, ' ')) { /* with a unit */
-        const char *unit = strchr(text, ' ');
-        out[n++] = json_sprintf("-1%s", unit);
-        out[n++] = json_sprintf("0%s", unit);
-        out[n++] = json_sprintf("1e12%s", unit);
-        out[n++] = json_string("3 zebras");
-        out[n++] = json_integer(3);
-    } else if (json_is_number(v)) {
-        out[n++] = json_integer(-1);
-        out[n++] = json_integer(0);
-        out[n++] = json_real(0.5);
-        out[n++] = json_real(1e12);
-        out[n++] = json_string("3");
-    } else {
-        out[n++] = json_string("");
-        out[n++] = json_string("zebra");
-        out[n++] = json_integer(1);
-        out[n++] = json_object();
-    }
-    return n;
-}
-
-static void walk(struct walk *w, json_t *v, const char *place);
-
-/* Puts each other value where one stands, asks, and puts the old one back. */
-static void replace(struct walk *w, json_t *holder, const char *key, size_t at, const char *place)
-{
-    json_t *others[MAX_CASES],
-        *old = key ? json_object_get(holder, key) : json_array_get(holder, at);
-    const size_t n = values_for(others, json_incref(old));
-    for (size_t i = 0; i < n; i++) {
-        char *what = json_dumps(others[i], JSON_ENCODE_ANY | JSON_REAL_PRECISION(6));
-        if (key)
-            json_object_set_new(holder, key, others[i]);
-        else
-            json_array_set_new(holder, at, others[i]);
-        try(w, place, what);
-        free(what);
-    }
-    if (key)
-        json_object_set_new(holder, key, old);
-    else
-        json_array_set_new(holder, at, old);
-    walk(w, old, place);
-}
-
-static void walk_object(struct walk *w, json_t *v, const char *place)
-{
-    const char *key, *name = json_string_value(json_object_get(v, "name"));
-    json_t *of, *keys = json_array();
-    char below[MAX_PLACE];
-    size_t i;
-    json_object_foreach (v, key, of)
-        json_array_append_new(keys, json_string(key));
-    json_array_foreach (keys, i, of) {
-        key = json_string_value(of);
-        const bool is_of = name && strcmp(key, "name") != 0;
-        snprintf(below, sizeof(below), "%s/%s%s%s", place, is_of ? name : "", is_of ? "." : "",
-                 key);
-        replace(w, v, key, 0, below);
-        json_t *old = json_incref(json_object_get(v, key));
-        json_object_del(v, key);
-        try(w, below, "left out");
-        json_object_set_new(v, key, old);
-    }
-    json_decref(keys);
-    json_object_set_new(v, "zebra", json_integer(1));
-    snprintf(below, sizeof(below), "%s/%s", place, name ? name : "");
-    try(w, below, "beside a zebra");
-    json_object_del(v, "zebra");
-}
-
-static void walk(struct walk *w, json_t *v, const char *place)
-{
-    char below[MAX_PLACE];
-    if (json_is_object(v))
-        walk_object(w, v, place);
-    for (size_t i = 0; json_is_array(v) && i < json_array_size(v); i++) {
-        snprintf(below, sizeof(below), "%s/*", place);
-        replace(w, v, NULL, i, below);
-    }
-}
-
 static void walk_copy(struct walk *w, const json_t *point)
 {
     w->point = json_deep_copy(point);
-    walk(w, w->point, "");
+    misused_walk(w->point, try, w);
     json_decref(w->point);
 }
 
