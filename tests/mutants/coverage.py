@@ -27,11 +27,12 @@ def run_suite(build, suite):
     begun, status = time.time(), None
     with open(counts + '.log', 'w') as log:
         p = subprocess.Popen([os.path.join(build, 'tests', 'strait-tests'), '--here', suite],
-                             env=env, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+                             env=env, stdout=log, stderr=log, stdin=subprocess.DEVNULL,
+                             start_new_session=True)
         while status is None:
             late = time.time() - begun > COVERAGE_S
             if late:
-                p.kill()
+                os.killpg(p.pid, signal.SIGKILL)
             pid, ended, used = os.wait4(p.pid, 0 if late else os.WNOHANG)
             if pid:
                 p.returncode = os.waitstatus_to_exitcode(ended)

@@ -17,6 +17,8 @@ import hashlib
 import json
 import os
 import random
+import re
+import resource
 import shlex
 import shutil
 import signal
@@ -133,20 +135,17 @@ class Tree:
         os.remove(source)
         return None if failed else made
 
-    def link(self, name, made, own):
-        """The programs with another object for a source: it stands before the libraries, which so
+    def link(self, program, name, made, own):
+        """A program with another object for a source: it stands before the libraries, which so
         need not give theirs."""
         old = os.path.join(BUILD, name[:-2] + '.o')
-        for program in PROGRAMS:
-            command = list(self.linkers[program])
-            command[command.index('-o') + 1] = os.path.join(own, program)
-            if old in command:
-                command[command.index(old)] = made
-            elif program != 'strait' or not name.startswith('cli/'):
-                command.insert(command.index('-Wl,--start-group'), made)
-            if subprocess.run(command, cwd=self.path, **QUIET).returncode:
-                return False
-        return True
+        command = list(self.linkers[program])
+        command[command.index('-o') + 1] = os.path.join(own, program)
+        if old in command:
+            command[command.index(old)] = made
+        elif program != 'strait' or not name.startswith('cli/'):
+            command.insert(command.index('-Wl,--start-group'), made)
+        return subprocess.run(command, cwd=self.path, **QUIET).returncode == 0
 
     def run(self, own, suite, limit_s):
         program = os.path.join(self.path, BUILD, 'tests', 'strait-tests')
@@ -165,6 +164,12 @@ class Reach:
 
     def limit_s(self, suite):
         return 10 + 5 * self.seconds[suite]
+
+    def runs_strait(self, suite):
+        """Whether the suite needs the program too, as most do not."""
+        of = self.files.get('cli/main.c', {'functions': {}})['functions']
+        return suite in of.get('main', []) or suite in self.late or \
+            suite.startswith(('cli/', 'emu/guest/'))
 
     def suites(self, name, text, function, line):
         """Those that reach the line, likely and cheap ones first. Where the file has changed since
@@ -235,18 +240,24 @@ def judge(tree, own, reach, name, text, site):
         return None, 'does not compile'
     if filecmp.cmp(made, os.path.join(tree.path, BUILD, name[:-2] + '.o'), shallow=False):
         return None, 'the same object code'
-    if not tree.link(name, made, own):
+    for program in PROGRAMS:
+        if os.path.exists(os.path.join(own, program)):
+            os.remove(os.path.join(own, program))
+    if not tree.link('tests/strait-tests', name, made, own):
         return None, 'does not link'
     suites = reach.suites(name, text, site.function, site.line)
-    used_s, ran = 0, 0
+    used_s, ran, linked = 0, 0, False
     for suite in suites:
         if used_s > MUTANT_S:
             break
+        if not linked and reach.runs_strait(suite):
+            linked = tree.link('strait', name, made, own)
         status, suite_s = tree.run(own, suite, reach.limit_s(suite))
         used_s, ran = used_s + suite_s, ran + 1
         if status:
-            return 'noticed', suite + (' (hangs)' if status == 'late' else '')
-    return 'SURVIVED', '%d of %d suites that reach it' % (ran, len(suites))
+            return 'noticed', '%s%s, the %d. suite, after CPU %.1f s' % (
+                suite, ' (hangs)' if status == 'late' else '', ran, used_s)
+    return 'SURVIVED', '%d of %d suites that reach it, CPU %.1f s' % (ran, len(suites), used_s)
 
 
 def line_of(text, site):
@@ -256,6 +267,12 @@ def line_of(text, site):
     before = ' '.join(text[first:last].split())
     after = ' '.join((text[first:site.begin] + site.after + text[site.end:last]).split())
     return before, after
+
+
+def cpu_s():
+    """What all that ran here has used."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def main():
@@ -270,7 +287,7 @@ def main():
     tree = Tree(root, os.path.join(work, 'copy'))
     drawn, lock = draw(root, seed, only), threading.Lock()
     result = {'noticed': 0, 'SURVIVED': 0, 'drawn': 0, 'broken': 0}
-    clean, begun = {}, time.time()
+    clean, begun, used_s = {}, time.time(), cpu_s()
 
     def clean_suite(suite, hung):
         """A suite that fails without any change says nothing; nor does the hanging of one that
@@ -291,10 +308,13 @@ def main():
             since = time.time()
             outcome, by = judge(tree, own, reach, name, text, site)
             # What fails without the change, too, has noticed nothing.
-            while outcome == 'noticed' and not clean_suite(by.split(' ')[0], ' ' in by):
+            while outcome == 'noticed':
+                suite = re.match('[^ ,]*', by).group()
+                if clean_suite(suite, ' (hangs)' in by):
+                    break
                 with lock:
-                    reach.failed.append(by.split(' ')[0])
-                    print('left out: %s fails, or is slow, unchanged' % by.split(' ')[0])
+                    reach.failed.append(suite)
+                    print('left out: %s fails, or is slow, unchanged' % suite)
                 outcome, by = judge(tree, own, reach, name, text, site)
             with lock:
                 if outcome is None:
@@ -318,9 +338,10 @@ def main():
     for t in threads:
         t.join()
     n = result['noticed'] + result['SURVIVED']
-    print('%d of %d noticed (%.1f %%), seed %s, %.1f s each; %d others had the same object code or '
-          'none' % (result['noticed'], n, 100 * result['noticed'] / max(1, n), seed,
-                    (time.time() - begun) / max(1, n), result['broken']))
+    print('%d of %d noticed (%.1f %%), seed %s, %.1f s each, CPU %.1f s; %d others had the same object '
+          'code or none' % (result['noticed'], n, 100 * result['noticed'] / max(1, n), seed,
+                            (time.time() - begun) / max(1, n), (cpu_s() - used_s) / max(1, n),
+                            result['broken']))
     return result['noticed'] < 0.95 * n
 
 
