@@ -81,6 +81,19 @@ static void test_help(void)
         strncmp(s.out, "strait " STRAIT_VERSION " (commit ", strlen("strait " STRAIT_VERSION) + 9),
         0);
     CU_ASSERT_PTR_NOT_NULL(strstr(s.out, " build, SimGrid 3."));
+    /* make notes "0.1.0 COMMIT" beside the program, which may be installed elsewhere */
+    char beside[sizeof(program.path) + 8], commit[300] = "";
+    snprintf(beside, sizeof(beside), "%s", program.path);
+    strcpy(strrchr(beside, '/'), "/commit");
+    FILE *f = fopen(beside, "re");
+    if (f && fgets(commit, sizeof(commit), f)) {
+        commit[strcspn(commit, "\n")] = '\0';
+        char *name = strchr(commit, ' ') + 1, expected[320];
+        snprintf(expected, sizeof(expected), "(commit %s, ", *name ? name : "unknown");
+        CU_ASSERT_CONTAINS(s.out, expected);
+    }
+    if (f)
+        fclose(f);
     said_release(&s);
     program_tear_down(&program);
 }
