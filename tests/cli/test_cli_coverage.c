@@ -38,6 +38,31 @@ static void measure(const char *name, const char *predicted, double factor)
     json_decref(row);
 }
 
+/* The line of a group in the table: its blanks are the table's. */
+static void expect_row(const char *out, const json_t *group)
+{
+    static const char *const keys[][2] = {
+        {"width", "mean"},   {"width", "median"}, {"round", "mean"},
+        {"round", "median"}, {"round", "p90"},    {"round", "p95"},
+        {"round", "worst"},  {"rest", "mean"},    {"rest", "p95"}};
+    const char *of = json_string_value(json_object_get(group, "of"));
+    const char *line = strstr(out, "\nall ");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(line);
+    CU_ASSERT_STRING_EQUAL(of, "all");
+    const char *at = line + strlen("\nall ");
+    char *end;
+    CU_ASSERT_EQUAL(strtol(at, &end, 10), json_integer_value(json_object_get(group, "settings")));
+    CU_ASSERT_DOUBLE_EQUAL(strtod(end, &end),
+                           100 * json_number_value(json_object_get(group, "covered")), 0.5);
+    for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
+        const json_t *figure = json_object_get(json_object_get(group, keys[i][0]), keys[i][1]);
+        strait_test_context("%s %s", keys[i][0], keys[i][1]);
+        CU_ASSERT(json_is_number(figure));
+        CU_ASSERT_DOUBLE_EQUAL(strtod(end, &end), 100 * json_number_value(figure), 0.05001);
+    }
+    CU_ASSERT_EQUAL(*end, '\n');
+}
+
 /* The prediction itself lies in its interval; a hundred times as long as it does not, and that is
  * status 1. The table that is learned from it has that factor, and is read again. */
 static void covered(void)
@@ -53,6 +78,14 @@ static void covered(void)
     CU_ASSERT_EQUAL(s.status, 0);
     CU_ASSERT_CONTAINS(s.out, "Measured rounds inside of the predicted 90 % intervals");
     CU_ASSERT_CONTAINS(s.out, "\nall ");
+    said_release(&s);
+    /* each figure of the table is the one of --json, in % */
+    s = CALL("compare", "--coverage", "p", "slow", "--json");
+    json_t *figures = json_loads(s.out, 0, NULL);
+    said_release(&s);
+    s = CALL("compare", "--coverage", "p", "slow");
+    expect_row(s.out, json_array_get(json_object_get(figures, "groups"), 0));
+    json_decref(figures);
     said_release(&s);
     s = CALL("compare", "--coverage", "p", "slow", "--json");
     CU_ASSERT_EQUAL(s.status, 1);

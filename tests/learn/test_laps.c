@@ -21,9 +21,9 @@ static void hear(void *context, size_t layer, bool back)
     h->back[h->n++] = back;
 }
 
-/* Of the laps that are a layer's: 0, 1, ..., n - 1 forward, then n - 1, ..., 0 backward. Before
- * each and behind the last forward one lies a lap of no layer. */
-static void there_and_back(const char *training)
+/* Of the laps that are a layer's: those of each forward, then those of each backward. in_order: 0,
+ * 1, ..., n - 1, then n - 1, ..., 0, each with a lap of no layer before it. */
+static void there_and_back(const char *training, bool in_order)
 {
     struct strait_learn *l = strait_test_learn(training, 1, 1);
     struct strait_learner *x = NULL;
@@ -37,18 +37,26 @@ static void there_and_back(const char *training)
     x->laps = &laps;
     strait_learn_init(l, w);
     strait_learner_gradient(x, w, 0, w + n);
-    size_t n_named = 0;
+    bool back = false;
+    size_t n_named = 0, n_heard[2][MOST] = {{0}};
     for (size_t i = 0; i < h.n; i++) {
         strait_test_context("%s: lap %zu of %zu", training, i, h.n);
         if (h.layers[i] == LEARN_NO_LAYER)
             continue;
-        const bool back = n_named >= n_layers;
-        CU_ASSERT_EQUAL(h.back[i], back);
-        CU_ASSERT_EQUAL(h.layers[i], back ? 2 * n_layers - 1 - n_named : n_named);
-        CU_ASSERT(i > 0 && h.layers[i - 1] == LEARN_NO_LAYER);
+        CU_ASSERT(!back || h.back[i]);
+        CU_ASSERT_FATAL(h.layers[i] < n_layers);
+        back = h.back[i];
+        n_heard[back][h.layers[i]]++;
+        if (in_order) {
+            CU_ASSERT_EQUAL(back, n_named >= n_layers);
+            CU_ASSERT_EQUAL(h.layers[i], back ? 2 * n_layers - 1 - n_named : n_named);
+            CU_ASSERT(i > 0 && h.layers[i - 1] == LEARN_NO_LAYER);
+        }
         n_named++;
     }
-    CU_ASSERT_EQUAL(n_named, 2 * n_layers);
+    CU_ASSERT(!in_order || n_named == 2 * n_layers);
+    for (size_t i = 0; i < n_layers; i++)
+        CU_ASSERT(n_heard[0][i] > 0 && n_heard[1][i] > 0);
     strait_learner_free(x);
     strait_learn_free(l);
     free(w);
@@ -58,8 +66,12 @@ static void each_layer(void)
 {
     struct fashion_folder f;
     fashion_set_up(&f, 40, 10);
-    there_and_back("{\"task\": \"fashion-mlp\", \"batch\": 4}");
+    there_and_back("{\"task\": \"fashion-mlp\", \"batch\": 4}", true);
+    there_and_back("{\"task\": \"fashion-resnet\", \"batch\": 1}", false);
     fashion_tear_down(&f);
+    there_and_back("{\"task\": \"char-transformer\", \"layers\": 2, \"width\": 32, \"heads\": 2, "
+                   "\"context\": 32, \"batch\": 2}",
+                   false);
 }
 
 static const struct strait_test tests[] = {

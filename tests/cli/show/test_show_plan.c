@@ -27,21 +27,22 @@ static json_t *answer(void)
                   0.75, "at", "server"));
     return json_pack(
         "{s:s, s:s, s:{s:s}, s:[o], s:[{s:s, s:f, s:f, s:f}, {s:s, s:f, s:n}], s:[{s:s, s:f}, "
-        "{s:s, "
+        "{s:s, s:f}, {s:s, "
         "s:f}], s:{s:s, s:[{s:s, s:s}, {s:s, s:s}]}, s:[o, o, o], s:[{s:s, s:f, s:[f, f], s:f, "
         "s:b, "
         "s:b}, {s:s, s:f, s:[f, f], s:f, s:b, s:b}, {s:s, s:f, s:[f, f], s:f, s:b, s:b}], s:[s]}",
         "title", "Which?", "text", "Take a.", "limits", "text", "a port", "best", best, "buy",
         "text", "rate 10 instead of 1", "saves_s", 2.0, "more_per_hour", 3.0, "more_money_a_round",
         0.01, "text", "cores 2 instead of 1", "saves_s", 1.0, "more_per_hour", "faster", "text",
-        "the server's port", "saves_s", 1.0, "text", "computing", "saves_s", 0.03, "break_even",
-        "of", "a", "axes", "pointer", "/network/client/rate", "text", "below 1 Gbps", "pointer",
-        "/clients", "why", "it always pays", "ranked", candidate("a", 1, 1, true, 4),
-        candidate("b", 2, 2, true, 5), candidate("c", 3, 1, true, 4), "check", "name", "a",
-        "predicted_s", 4.25, "interval_s", 4.0, 4.5, "measured_s", 4.4, "valid", 1, "inside", 1,
-        "name", "b", "predicted_s", 5.0, "interval_s", 4.0, 6.0, "measured_s", 6.4, "valid", 1,
-        "inside", 0, "name", "c", "predicted_s", 5.0, "interval_s", 4.0, 6.0, "measured_s", 5.4,
-        "valid", 0, "inside", 1, "not_considered", "prices");
+        "the server's port", "saves_s", 1.0, "text", "sending", "saves_s", 0.05, "text",
+        "computing", "saves_s", 0.03, "break_even", "of", "a", "axes", "pointer",
+        "/network/client/rate", "text", "below 1 Gbps", "pointer", "/clients", "why",
+        "it always pays", "ranked", candidate("a", 1, 1, true, 4), candidate("b", 2, 2, true, 5),
+        candidate("c", 3, 1, true, 4), "check", "name", "a", "predicted_s", 4.25, "interval_s", 4.0,
+        4.5, "measured_s", 4.4, "valid", 1, "inside", 1, "name", "b", "predicted_s", 5.0,
+        "interval_s", 4.0, 6.0, "measured_s", 6.4, "valid", 1, "inside", 0, "name", "c",
+        "predicted_s", 5.0, "interval_s", 4.0, 6.0, "measured_s", 5.4, "valid", 0, "inside", 1,
+        "not_considered", "prices");
 }
 
 /* Rules are left out, and so is one of two dashes. Savings are shares of the best round by fluid,
@@ -56,7 +57,8 @@ static void screen(void)
         "what to buy next saves % for\n",
         "rate 10 instead of 1 2.000 s 50.0 3.00 EUR/h more, 0.0100 a round\n"
         "cores 2 instead of 1 1.000 s 25.0 no price\n"
-        "2 times: the server's port 1.000 s 25.0 no price\n\n",
+        "2 times: the server's port 1.000 s 25.0 no price\n"
+        "2 times: sending 50.0 ms 1.2 no price\n\n",
         "how busy n mean % worst % left % the worst\n",
         " 1 50.0 75.0 25.0 server\n",
         "Where the codec of \"a\" pays:\nclient rate: below 1 Gbps\nclients: it always pays\n",

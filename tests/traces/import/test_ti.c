@@ -108,6 +108,7 @@ static void refused(void)
     static const struct refused_trace cases[] = {
         {"0 init\n5000 init\n", ":2", "expected a rank from 0 to 4095"},
         {"0 init\n2 init\n", "", "found nothing of rank 1"},
+        {"1 init\n", "", "expected all ranks from 0 to 1, found nothing of rank 0"},
         {"0 init\nx init\n", ":2", "expected a rank"},
         {"0 init\n0 fly 3\n", ":2", "expected an action of SMPI's replay, found \"fly\""},
         {"0 init\n0 compute -1\n", ":2", "floating point operations as amount 1 of compute"},
