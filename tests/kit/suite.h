@@ -37,6 +37,9 @@ struct strait_suite {
 
 /** Count the running test as skipped, with the reason; it goes on. */
 void strait_test_skip(const char *reason);
+/** The running test leaves so many descriptors open, which else fails it: those of a rank that ends
+ *  with its process. */
+void strait_test_may_leave(int n_descriptors);
 /** SEED=N of make test, else 1: what a test draws beside its fixed cases. Failures name it. */
 uint64_t strait_test_seed(void);
 /** The running suite's data. */

@@ -1,4 +1,5 @@
 #include "suite_run.h"
+#include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
@@ -17,6 +18,7 @@ static const struct strait_suite *suite;
 static const struct strait_test *running;
 static unsigned n_skipped;
 static bool is_skipped, ends_first;
+static int n_may_stay; /* descriptors that a test opened */
 static int events = -1;
 static double began_s;
 static pid_t self;
@@ -91,9 +93,29 @@ void strait_suite_fail(const struct strait_check *c)
         _exit(EXIT_FAILURE);
 }
 
+void strait_test_may_leave(int n_descriptors)
+{
+    n_may_stay = n_descriptors;
+}
+
+static int n_open(void)
+{
+    int n = 0;
+    DIR *dir = opendir("/proc/self/fd");
+    while (dir && readdir(dir))
+        n++;
+    if (dir)
+        closedir(dir);
+    return n;
+}
+
 static void run(void)
 {
+    const int n_before = n_open();
+    n_may_stay = 0;
     running->run();
+    strait_test_context("%s", "what was opened and is still");
+    CU_ASSERT_AT_MOST(n_open(), n_before + n_may_stay);
     const unsigned n = atomic_exchange(n_forked, 0);
     if (n > 0) {
         printf("    %u checks failed in processes of the test\n", n);
