@@ -1,5 +1,6 @@
 /* Stacked phases and heat maps: which boxes, in which colours, and where compression begins to
  * pay. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "analysis/plot/sheet.h"
@@ -120,14 +121,21 @@ static void seconds(void)
     CU_ASSERT_PTR_NULL(strstr(text, "$edge_0 using"));
     free(text);
     /* where all are alike the scale has some room */
-    size_t i;
-    json_t *point;
-    json_array_foreach (
-        json_object_get(json_array_get(strait_sheet_lines_of(figure, 0), 0), "points"), i, point)
-        json_array_set_new(point, 2, json_real(2));
-    text = script_of(figure, strait_sheet_heat, 0);
-    CU_ASSERT_CONTAINS(text, "set cbrange [1.98:2.02]\n");
-    free(text);
+    static const double alike[] = {2, -2, 0};
+    static const char *const ranges[] = {"[1.98:2.02]", "[-2.02:-1.98]", "[-1:1]"};
+    for (size_t k = 0; k < 3; k++) {
+        char expected[40];
+        size_t i;
+        json_t *point;
+        json_array_foreach (
+            json_object_get(json_array_get(strait_sheet_lines_of(figure, 0), 0), "points"), i,
+            point)
+            json_array_set_new(point, 2, json_real(alike[k]));
+        text = script_of(figure, strait_sheet_heat, 0);
+        snprintf(expected, sizeof(expected), "set cbrange %s\n", ranges[k]);
+        CU_ASSERT_CONTAINS(text, expected);
+        free(text);
+    }
     json_decref(figure);
 }
 
