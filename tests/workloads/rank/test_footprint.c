@@ -93,6 +93,11 @@ static void shared(void)
     CU_ASSERT_EQUAL(allocated(&o, 0), B + 512 * P);
     CU_ASSERT_EQUAL(allocated(&o, 2), P);
     strait_outcome_free(&o);
+    /* of a room for what is encoded the pages that were written, 2 bytes a value and heads */
+    o = planned("{\"name\": \"fedavg\", \"rounds\": 1}", "{\"name\": \"fp16\"}", 512);
+    CU_ASSERT_AT_LEAST(allocated(&o, 2), P + P / 2);
+    CU_ASSERT_AT_MOST(allocated(&o, 2), P + 0.51 * P);
+    strait_outcome_free(&o);
 }
 
 /* The sum of the ranks', and of what they share; and a plan for a codec that the profile lacks. */
