@@ -35,7 +35,7 @@ static int append(struct strait_breakeven *b, long first, long last, struct stra
 {
     struct strait_interval *more = realloc(b->pays, (b->n + 1) * sizeof(*more));
     if (!more)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, "break-even", "memory ran out");
+        return strait_error_memory(err, "break-even");
     b->pays = more;
     b->pays[b->n++] = (struct strait_interval){first, last};
     return 0;
@@ -110,7 +110,7 @@ int strait_breakeven_find(struct strait_breakeven *out, const long *counts, size
     const size_t n = out->every_count ? (size_t)(last - first + 1) : n_counts;
     long *sorted = malloc(n * sizeof(*sorted));
     if (!sorted)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, "break-even", "memory ran out");
+        return strait_error_memory(err, "break-even");
     for (size_t i = 0; i < n; i++)
         sorted[i] = out->every_count ? first + (long)i : counts[i];
     qsort(sorted, n, sizeof(*sorted), ascending);
