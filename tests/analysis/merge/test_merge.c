@@ -96,6 +96,7 @@ static void merged(void)
     CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(last, "record")), "end");
     CU_ASSERT_EQUAL(json_integer_value(json_object_get(last, "rows")), 3);
     CU_ASSERT_EQUAL(json_integer_value(json_object_get(last, "computed")), 0);
+    CU_ASSERT_TRUE(json_is_false(json_object_get(last, "failed")));
     /* once more into what now is full */
     CU_ASSERT_EQUAL(strait_merge(&m, w.stores[3], w.stores, 2, &err), -1);
     CU_ASSERT_CONTAINS(err.text, "expected a new or empty folder, found results");

@@ -346,6 +346,15 @@ static void panel(void)
     CU_ASSERT_PTR_NULL(strstr(text, "\nset label 4"));
     fclose(s.script.out);
     free(text);
+    json_object_set_new(/* beside one with another */
+                        json_object_get(json_array_get(json_object_get(figure, "panels"), 1), "y"),
+                        "label", json_string("bytes"));
+    s.script.out = open_memstream(&text, &len_bytes);
+    strait_sheet_panel(&s, 1, &x, &y, "bytes");
+    fflush(s.script.out);
+    CU_ASSERT_CONTAINS(text, "\nset label 4 'bytes' at screen ");
+    fclose(s.script.out);
+    free(text);
     json_decref(figure);
 }
 
