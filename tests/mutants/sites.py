@@ -98,7 +98,10 @@ class File:
                     k += 1
                 silent.update(range(i, k))
             elif self.tokens[i + 1][0] == '[' and self.is_declared(i):  # memory
-                silent.update(range(i + 1, self.match.get(i + 1, i + 1) + 1))
+                last = i
+                while self.tok(last + 1) == '[' and last + 1 in self.match:  # n[6][32]
+                    last = self.match[last + 1]
+                silent.update(range(i + 1, last + 1))
             elif self.tokens[i][0] == 'if' and self.lacks_memory(i):  # no test makes it run out
                 last = self.match[i + 1] + 1
                 silent.update(k for k in range(i + 2, last - 1) if self.tok(k) == '||')
