@@ -28,13 +28,22 @@ void damaged_add_number(struct damaged_sum *s, double v)
     damaged_add(s, text);
 }
 
+/* The text, or what follows the path in it; and so of the path of this tree. */
+static const char *behind(const char *text, const char *path)
+{
+    const char *const paths[] = {path, DATA("")};
+    for (int i = 0; i < 2; i++) {
+        const char *at = paths[i] && strlen(paths[i]) > 1 ? strstr(text, paths[i]) : NULL;
+        text = at ? at + strlen(paths[i]) : text;
+    }
+    return text;
+}
+
 void damaged_add_error(struct damaged_sum *s, const struct strait_error *err, const char *path)
 {
-    const size_t n = path && strncmp(err->where, path, strlen(path)) == 0 ? strlen(path) : 0;
     damaged_add_number(s, err->code);
-    damaged_add(s, err->where + n);
-    const char *in_text = path ? strstr(err->text, path) : NULL;
-    damaged_add(s, in_text ? in_text + strlen(path) : err->text);
+    damaged_add(s, behind(err->where, path));
+    damaged_add(s, behind(err->text, path));
 }
 
 static char letter_of(damaged_read read, void *context, const unsigned char *bytes, size_t n)

@@ -12,8 +12,7 @@ struct damaged_sum {
 };
 void damaged_add(struct damaged_sum *s, const char *text); /* NULL: as "" */
 void damaged_add_number(struct damaged_sum *s, double v);  /* its first nine digits */
-/** An error as "code where: text"; a path that where begins with, or that stands in
- *  text, is left out. */
+/** An error as "code where: text", of each what follows the path, or that of this tree. */
 void damaged_add_error(struct damaged_sum *s, const struct strait_error *err, const char *path);
 
 /* Reads bytes, which are followed by a NUL, and adds what came of it. */
