@@ -390,7 +390,7 @@ golden:
 
 # Do the tests notice what is wrong? N changes drawn by SEED over all folders (IN=codecs: of one),
 # each compiled and linked anew; suites that reach the changed line, as make coverage has counted,
-# must fail. Ends with status 1 below 95 %. It takes about 5 s of one processor a change, after one
+# must fail. Ends with status 1 below 95 %. It takes 4 to 10 s of one processor a change, after one
 # make coverage.
 N  ?= 200
 IN ?=
