@@ -28,7 +28,7 @@ static int trace_rows(json_t *out, struct strait_error *err)
 static const struct {
     const char *name, *summary;
     int (*list)(json_t *out, struct strait_error *err);
-    void (*print)(const json_t *rows);   /* NULL: flat objects, whose keys are columns */
+    void (*print)(const json_t *rows);    /* NULL: flat objects, whose keys are columns */
     void (*print_one)(const json_t *row); /* NULL: as a table of one */
 } lists[] = {
     {"codecs", "how tensors are encoded", strait_codec_rows, strait_codec_rows_print,
@@ -131,8 +131,8 @@ static int show_list(size_t i, const char *name, bool json, struct strait_error 
     }
     if (status == 0 && name && json_array_size(found) == 0) {
         snprintf(where, sizeof(where), "list %s", lists[i].name);
-        status = strait_refuse_name(err, STRAIT_ERR_USAGE, where, "a name of this list", name,
-                                    names);
+        status =
+            strait_refuse_name(err, STRAIT_ERR_USAGE, where, "a name of this list", name, names);
     } else if (status == 0 && name && !json && lists[i].print_one) {
         lists[i].print_one(json_array_get(found, 0));
     } else if (status == 0) {

@@ -192,8 +192,7 @@ static bool is_long(json_t *const rows[N_COUNTS], int last, int n)
 {
     const double fewer = messages_of(rows[last - 1]), more = messages_of(rows[last]),
                  power = log(more / fewer) / log((double)counts[last] / counts[last - 1]);
-    return fewer > 0 &&
-           more * pow((double)n / counts[last], power) > STRAIT_ESTIMATE_MESSAGES;
+    return fewer > 0 && more * pow((double)n / counts[last], power) > STRAIT_ESTIMATE_MESSAGES;
 }
 
 /* The run that the form is held against, in a process of its own beside that of counts[2]. */

@@ -22,8 +22,8 @@ const char *strait_program_collective_name(enum strait_program_collective collec
 static struct strait_program_look *new_look(int n_ranks)
 {
     struct strait_program_look *look = calloc(1, sizeof(*look));
-    if (look && !(look->calls = calloc((size_t)n_ranks * STRAIT_PROGRAM_MAX_NAMES,
-                                       sizeof(*look->calls)))) {
+    if (look &&
+        !(look->calls = calloc((size_t)n_ranks * STRAIT_PROGRAM_MAX_NAMES, sizeof(*look->calls)))) {
         free(look);
         return NULL;
     }
@@ -192,13 +192,15 @@ json_t *strait_program_facts(const struct strait_program *g)
     bool whole = nodes && calls;
     for (int i = 0; i < STRAIT_N_PROGRAM_KINDS; i++)
         if (c->nodes[i] > 0)
-            whole = json_object_set_new(nodes, kinds[i],
-                                        json_integer((json_int_t)c->nodes[i])) == 0 && whole;
+            whole =
+                json_object_set_new(nodes, kinds[i], json_integer((json_int_t)c->nodes[i])) == 0 &&
+                whole;
     for (int i = 0; i < STRAIT_N_PROGRAM_COLLECTIVES; i++)
         if (c->calls[i] > 0)
             whole = json_object_set_new(calls, collectives[i],
                                         json_pack("{s:I, s:f}", "calls", (json_int_t)c->calls[i],
-                                                  "bytes", c->call_bytes[i])) == 0 && whole;
+                                                  "bytes", c->call_bytes[i])) == 0 &&
+                    whole;
     json_t *facts = json_pack("{s:i, s:o, s:f, s:o, s:f, s:f}", "ranks", g->n_ranks, "nodes", nodes,
                               "message_bytes", c->message_bytes, "collectives", calls, "compute_s",
                               c->compute_s, "flop", c->flop);

@@ -194,9 +194,8 @@ double strait_sheet_name_font_pt(const struct strait_sheet *s)
 {
     const double room = NAMES_SHARE * strait_sheet_height_pt(s),
                  needed = rise(s) * widest_name_pt(s);
-    return strait_sheet_slant(s) > 0
-               ? s->small_pt * fmin(room / fmax(needed, room), left_share(s))
-               : s->small_pt;
+    return strait_sheet_slant(s) > 0 ? s->small_pt * fmin(room / fmax(needed, room), left_share(s))
+                                     : s->small_pt;
 }
 
 double strait_sheet_names_pt(const struct strait_sheet *s)
@@ -294,8 +293,7 @@ void strait_sheet_titles(struct strait_sheet *s)
     const size_t n = strait_plot_n_lines(title, strait_sheet_letters(room, font));
     double y = strait_sheet_height_pt(s) - 0.9 * font;
     fputs("set label 1 ", out);
-    strait_plot_put_text(out, title,
-                         strait_plot_balanced(title, strait_sheet_letters(room, font)));
+    strait_plot_put_text(out, title, strait_plot_balanced(title, strait_sheet_letters(room, font)));
     fprintf(out, " at screen 0.5,%.4f center font ',%.4g'\n", y / strait_sheet_height_pt(s), font);
     y -= (double)n * STRAIT_SHEET_LINE * font;
     if (notes && *notes) {

@@ -138,7 +138,8 @@ static void refusals(void)
  * lines the table has 103, of which a terminal shows 12. */
 static void on_a_terminal(void)
 {
-    static const char *const args[] = {"model", "new", "--params", "350 M", "--step", "0.8 s", NULL};
+    static const char *const args[] = {"model",  "new",   "--params", "350 M",
+                                       "--step", "0.8 s", NULL};
     char shown[16384] = "";
     size_t n = 0;
     int fd;

@@ -83,7 +83,9 @@ static int read_layer(struct reader *r, char *line, struct strait_error *err)
     if (r->layers.n == MAX_LAYERS)
         return strait_source_fail_line(
             r->s, err, "expected at most %d layers that send weight gradients", MAX_LAYERS);
-    return strait_plain_layers_add(&r->layers, &layer) ? 0 : strait_error_memory(err, r->s->path);
+    return strait_plain_layers_add(&r->layers, &layer)
+               ? 0
+               : strait_error_set(err, STRAIT_ERR_NOMEM, r->s->path, "memory ran out");
 }
 
 static int read_head(struct reader *r, int64_t *n_layers, struct strait_error *err)

@@ -94,8 +94,9 @@ static int read_file(struct strait_import *in, const char *path,
 {
     struct strait_source s;
     *in = (struct strait_import){0};
-    const int status =
-        strait_source_open(&s, path, err) != 0 ? -1 : strait_import_source(in, &s, format, is_look, err);
+    const int status = strait_source_open(&s, path, err) != 0
+                           ? -1
+                           : strait_import_source(in, &s, format, is_look, err);
     in->path = path;
     strait_source_release(&s);
     return status;

@@ -234,8 +234,7 @@ static void powers_of_two(void)
 {
     static const char *const sizes[][2] = {
         {"16 KiB", "1024 KiB"}, {"16 KiB", "1 MiB"}, {"16 KiB", "1 MB"}};
-    static const char *const labels[] = {"\"pool (KiB)\"", "\"pool (KiB)\"",
-                                         "\"pool (KB)\""};
+    static const char *const labels[] = {"\"pool (KiB)\"", "\"pool (KiB)\"", "\"pool (KB)\""};
     static const char *const firsts[] = {"[16.0,1.0,0.5,2.0]", "[16.0,1.0,0.5,2.0]",
                                          "[16.384,1.0,0.5,2.0]"};
     for (int i = 0; i < 3; i++) {

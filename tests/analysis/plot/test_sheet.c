@@ -222,7 +222,8 @@ static void aslant(void)
     near(strait_sheet_name_font_pt(&s), 10 * 142 * (0.06 / 1.12) / (0.77 * 18.6));
     json_decref(figure);
     /* 45 letters are two lines, which 30 degrees hold apart: the sine, of 44 letters */
-    figure = json_pack("{s:{s:[s]}}", "x", "names", "abcdefghijklmnopqrstuvwxyz abcdefghijklmnopqr");
+    figure =
+        json_pack("{s:{s:[s]}}", "x", "names", "abcdefghijklmnopqrstuvwxyz abcdefghijklmnopqr");
     s.figure = figure;
     s.layout.left = 1;
     CU_ASSERT_EQUAL(strait_sheet_slant(&s), 30);

@@ -46,7 +46,8 @@ static int load(struct strait_plan_question *q, const char *rest, struct strait_
     FILE *f = fopen(path, "we");
     CU_ASSERT_PTR_NOT_NULL_FATAL(f);
     fprintf(f,
-            "{\"schema\": \"strait-plan/1\", \"experiment\": {\"model\": \"gpt2-small\", \"codec\": \"none\", \"clients\": 8, \"strategy\": "
+            "{\"schema\": \"strait-plan/1\", \"experiment\": {\"model\": \"gpt2-small\", "
+            "\"codec\": \"none\", \"clients\": 8, \"strategy\": "
             "{\"name\": \"fedavg\", \"rounds\": 1, \"local_steps\": %d}, \"network\": "
             "{\"overhead\": \"0 B\", \"client\": {\"rate\": \"1 Gbps\", \"rtt\": \"40 ms\"}, "
             "\"server\": {\"rate\": \"1 Gbps\"}}}, \"set\": {\"/clients\": %d}, %s}",
