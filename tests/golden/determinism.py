@@ -22,7 +22,8 @@ def experiments():
     """Names of the experiments that ship, without those that train."""
     root = pathlib.Path(__file__).resolve().parents[2] / "experiments"
     for path in sorted(root.glob("*.json")):
-        trains = "training" in json.loads(path.read_text())
+        text = json.loads(path.read_text())
+        trains = "training" in text or "/training" in text.get("vary", {})
         chosen = os.environ.get("ONLY", path.stem).split()
         if path.stem in chosen and path.stem not in LARGE and (not trains or os.environ.get("ALL")):
             yield path.stem
