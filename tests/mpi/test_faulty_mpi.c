@@ -75,7 +75,8 @@ static int box_isend(void *of, struct strait_mpi_request *request, enum strait_m
     const bool failed = fails(of, 'i') || box.n == MAX_ITEMS;
     if (!failed) {
         void *copy = malloc(n_bytes + 1);
-        memcpy(copy, data, n_bytes);
+        if (n_bytes > 0)
+            memcpy(copy, data, n_bytes);
         if (is_note && box.two_clocks)
             translate(copy);
         box.items[box.n++] = (struct item){way, *(int *)of, dst, tag, n_bytes, copy, false};
@@ -120,8 +121,10 @@ static int box_test(void *of, struct strait_mpi_request *request)
         done = box.is_over ? -1 : 0;
     else if (fails(of, 't') || (it && it->n_bytes != p->n_bytes))
         done = -1;
-    else if (it)
-        memcpy(p->data, it->data, it->n_bytes), it->taken = true;
+    if (done == 1 && it && it->n_bytes > 0)
+        memcpy(p->data, it->data, it->n_bytes);
+    if (done == 1 && it)
+        it->taken = true;
     pthread_mutex_unlock(&box.lock);
     if (p && done == 1)
         free(p);
