@@ -93,6 +93,7 @@ Test
   make torch-check  networks and optimisers against PyTorch's (python3-torch)
   make foreign      PyTorch's all-reduce and DDP over an emulated network
   make learn-check  the recorded runs, trained here from their own draws
+  make published    published figures: every case that tests hold, a minute
 Write what tests compare with, after an intended change
   make golden       bytes of every codec, with CC=clang or gcc
   make golden-runs  rows of tests/golden/runs.jsonl; CHANGED=1: all anew
@@ -148,6 +149,7 @@ help:
 	@echo "make soak     SOAK_S=3600 runs killed, stopped, given full disks: nothing lost or left"
 	@echo "make disturbed  N_DISTURBED=200 stops of processes of a run: INVALID or unchanged, each"
 	@echo "make learn-check  the recorded runs, trained here from their own draws: five minutes"
+	@echo "make published  the published figures of every case that tests hold, K-FAC's too: a minute"
 	@echo "make scale    65 ranks: models of 12 MB (also in dilated real time) and 102 MB in virtual time"
 	@echo "make qemu     the guest that counts instructions, once: QEMU, busybox, qguest/, seconds"
 	@echo "make qemu-test  two such guests, the same digits: some minutes"
@@ -274,6 +276,11 @@ coverage-page:
 .PHONY: learn-check
 learn-check: programs
 	$(SUITES) --here learn/recorded
+
+# Published figures against the orders and errors that are known, those of 64 ranks too.
+.PHONY: published
+published: programs
+	@$(RUN_TESTS) --long campaign/published
 
 # The rows that `strait compare --claims` answers accuracies from: two hours of one core. What was
 # stopped goes on; CLAIMS_ARGS=--plan says what is left and about how long, --within 600 runs what
@@ -577,7 +584,10 @@ $(BUILD)/strait-mpi.so: mpi/module/module.c mpi/calls.h
 
 # All tests are one program. Every file tests/.../test_NAME.c declares a suite, whose variable is
 # the name of the file; the list of all is written here and read by tests/kit/runner/main.c.
-$(BUILD)/tests/%.o: TEST_FLAGS = -DSTRAIT_TEST=$(basename $(@F)) $(if $(filter mutants,$(MODE)),-O0) \
+# Tests are compiled once and run once: what optimises them takes longer than it saves.
+TEST_OPTIMISED := $(if $(filter mutants,$(MODE)),-O0,$(if $(filter release,$(MODE)),-O1))
+$(BUILD)/tests/bench/%.o: TEST_OPTIMISED :=
+$(BUILD)/tests/%.o: TEST_FLAGS = -DSTRAIT_TEST=$(basename $(@F)) $(TEST_OPTIMISED) \
                                 $(if $(filter coverage,$(MODE)),-fno-profile-arcs -fno-test-coverage)
 $(BUILD)/tests/suites.c: FORCE
 	@mkdir -p $(@D)

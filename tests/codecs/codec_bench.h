@@ -78,8 +78,8 @@ static inline double allowed(struct strait_bound bound, const float *x, size_t n
     double min = INFINITY, max = -INFINITY, squares = 0, count = 0;
     for (size_t i = 0; i < n; i++)
         if (isfinite(x[i])) {
-            min = fmin(min, (double)x[i]);
-            max = fmax(max, (double)x[i]);
+            min = (double)x[i] < min ? (double)x[i] : min;
+            max = (double)x[i] > max ? (double)x[i] : max;
             squares += (double)x[i] * (double)x[i];
             count++;
         }
@@ -96,11 +96,11 @@ static inline double allowed(struct strait_bound bound, const float *x, size_t n
 /* NaN payloads and infinities bit by bit, everything else within the bound. */
 static inline bool within(const struct bench *b, struct strait_bound bound)
 {
-    double most = allowed(bound, b->x, b->n_elems);
     if (b->ops->flags & STRAIT_CODEC_LOSSLESS)
         return same_bits(b->x, b->y, b->n_elems);
     if (!(b->ops->flags & STRAIT_CODEC_BOUNDED))
         return true; /* it promises nothing about values */
+    double most = allowed(bound, b->x, b->n_elems);
     for (size_t i = 0; i < b->n_elems; i++) {
         const double e = fabs((double)b->x[i] - (double)b->y[i]);
         if (bound.kind == STRAIT_BOUND_POINTWISE)

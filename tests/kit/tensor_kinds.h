@@ -40,10 +40,25 @@ static inline float float_of_bits(uint32_t bits)
     return x;
 }
 
+/* Two draws as one of a normal distribution: Box and Muller. */
+struct drawn {
+    double u, v;
+};
+
+static inline struct drawn draw_two(struct strait_sequence *s)
+{
+    const double u = 1 - strait_sequence_unit(s);
+    return (struct drawn){u, strait_sequence_unit(s)};
+}
+
+static inline double normal_of(struct drawn d)
+{
+    return sqrt(-2 * log(d.u)) * cos(6.283185307179586 * d.v);
+}
+
 static inline double normal(struct strait_sequence *s)
 {
-    const double u = 1 - strait_sequence_unit(s), v = strait_sequence_unit(s);
-    return sqrt(-2 * log(u)) * cos(6.283185307179586 * v);
+    return normal_of(draw_two(s));
 }
 
 static inline float broken_value(struct strait_sequence *s)
@@ -62,24 +77,25 @@ static inline void make_tensor(float *x, size_t n, enum tensor_kind kind, uint64
     struct strait_sequence s = strait_sequence_at(seed * N_TENSOR_KINDS + (uint64_t)kind);
     double at = 0, scale = 1;
     for (size_t i = 0; i < n; i++) {
-        const double z = normal(&s), u = strait_sequence_unit(&s);
+        const struct drawn z = draw_two(&s); /* logarithms and cosines only where they count */
+        const double u = strait_sequence_unit(&s);
         if (i % 200 == 0)
             scale = pow(10, -6 * u);
         switch (kind) {
         case TENSOR_WEIGHTS:
-            x[i] = (float)(0.02 * z);
+            x[i] = (float)(0.02 * normal_of(z));
             break;
         case TENSOR_ROWS:
-            x[i] = (float)(scale * z);
+            x[i] = (float)(scale * normal_of(z));
             break;
         case TENSOR_SPARSE:
-            x[i] = u < 0.9 ? 0.0f : (float)z;
+            x[i] = u < 0.9 ? 0.0f : (float)normal_of(z);
             break;
         case TENSOR_WALK:
-            x[i] = (float)(at += 0.01 * z);
+            x[i] = (float)(at += 0.01 * normal_of(z));
             break;
         case TENSOR_ONES:
-            x[i] = (float)(1 + 0.01 * z);
+            x[i] = (float)(1 + 0.01 * normal_of(z));
             break;
         case TENSOR_CONSTANT:
             x[i] = 0.37f;
@@ -91,10 +107,10 @@ static inline void make_tensor(float *x, size_t n, enum tensor_kind kind, uint64
             x[i] = float_of_bits((uint32_t)strait_sequence_next(&s) & 0x807fffffu);
             break;
         case TENSOR_OUTLIERS:
-            x[i] = (float)(i % 97 == 5 ? 1e30 * z : z);
+            x[i] = (float)((i % 97 == 5 ? 1e30 : 1) * normal_of(z));
             break;
         case TENSOR_BROKEN:
-            x[i] = i % 13 == 4 ? broken_value(&s) : (float)(0.02 * z);
+            x[i] = i % 13 == 4 ? broken_value(&s) : (float)(0.02 * normal_of(z));
             break;
         case TENSOR_NOTHING:
             x[i] = broken_value(&s);

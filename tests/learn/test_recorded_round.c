@@ -80,4 +80,4 @@ static const struct strait_test tests[] = {
     {"eight clients do so with every recorded bound", eight_clients},
     {"eight clients of another seed do so", another_seed},
 };
-STRAIT_SUITE("learn/recorded_round", tests);
+STRAIT_SUITE_WITH("learn/recorded_round", tests, .slow_s = 9, .release = true);

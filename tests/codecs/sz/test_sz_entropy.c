@@ -185,4 +185,4 @@ static const struct strait_test tests[] = {
     {"fresh tensors come within 2 % of the entropy of their integers", fresh_tensors},
     {"recorded tensors are shorter than SZ3's, weights within 0.5 % of the entropy", recordings},
 };
-STRAIT_SUITE_WITH("codecs/sz/sz_entropy", tests, .slow_s = 4);
+STRAIT_SUITE_WITH("codecs/sz/sz_entropy", tests, .slow_s = 4, .release = true);
