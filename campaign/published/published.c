@@ -10,6 +10,41 @@
 #include "core/shipped.h"
 #include "published_book.h"
 
+/* --- simulating ----------------------------------------------------------------------------- */
+
+static json_t *work_point(size_t i, void *context, struct strait_error *err)
+{
+    const struct published_book *b = context;
+    return published_simulate(b, json_array_get(b->points, i), err);
+}
+
+static int done_point(size_t i, const json_t *result, void *context, struct strait_error *err)
+{
+    struct published_book *b = context;
+    const json_t *name = json_object_get(json_array_get(b->points, i), "name");
+    if (json_object_set(b->rows, json_string_value(name), (json_t *)result) != 0)
+        return strait_error_memory(err, NULL);
+    return 0;
+}
+
+static int list_claim(const struct published_book *b, const struct published_claim *c,
+                      const char *without, struct strait_error *err)
+{
+    return c->measure.experiment ? published_list_points(b, &c->measure, without, err) : 0;
+}
+
+/* Simulate what is listed: a point that several figures need is so simulated once. */
+static int simulate_points(struct published_book *b, int n_workers, const char *what,
+                           struct strait_error *err)
+{
+    const int failed = strait_pool_run(json_array_size(b->points), n_workers, work_point,
+                                       done_point, b, what, err);
+    json_array_clear(b->points);
+    return failed;
+}
+
+/* --- figures -------------------------------------------------------------------------------- */
+
 /* A row without one constant. */
 struct trial {
     size_t row;
@@ -96,8 +131,11 @@ static int list_trials(struct runs *r, struct strait_error *err)
         return strait_error_memory(err, NULL);
     json_array_foreach (r->rows, i, row)
         if (strait_published_counts(row))
-            json_object_foreach (json_object_get(row, "constants"), name, of)
+            json_object_foreach (json_object_get(row, "constants"), name, of) {
                 r->trials[r->n_trials++] = (struct trial){i, name};
+                if (list_claim(&r->book, &r->book.claims[i], name, err) != 0)
+                    return -1;
+            }
     return 0;
 }
 
@@ -128,17 +166,24 @@ json_t *strait_published(const char *path, const char *const *cases, size_t n_ca
     char shipped[4096];
     if (!path)
         path = strait_share_path(shipped, sizeof(shipped), "traces/published.json");
-    struct runs r = {.book = {.path = path, .profile = profile}, .rows = json_array()};
+    struct runs r = {
+        .book = {.path = path, .profile = profile, .points = json_array(), .rows = json_object()},
+        .rows = json_array()};
     json_t *out = NULL;
     if (published_book_read(&r.book, cases, n_cases, err) != 0)
         goto end;
-    for (size_t i = 0; i < r.book.n_claims; i++)
+    for (size_t i = 0; i < r.book.n_claims; i++) {
         json_array_append_new(r.rows, json_null());
-    if (strait_pool_run(r.book.n_claims, n_workers, work, done, &r, "published figures", err) != 0)
+        if (list_claim(&r.book, &r.book.claims[i], NULL, err) != 0)
+            goto end;
+    }
+    if (simulate_points(&r.book, n_workers, "published figures", err) != 0 ||
+        strait_pool_run(r.book.n_claims, n_workers, work, done, &r, NULL, err) != 0)
         goto end;
-    if (worth && (list_trials(&r, err) != 0 ||
-                  strait_pool_run(r.n_trials, n_workers, work_without, done_without, &r,
-                                  "without each constant", err) != 0))
+    if (worth &&
+        (list_trials(&r, err) != 0 ||
+         simulate_points(&r.book, n_workers, "without each constant", err) != 0 ||
+         strait_pool_run(r.n_trials, n_workers, work_without, done_without, &r, NULL, err) != 0))
         goto end;
     out = json_pack("{s:O, s:o, s:o, s:o, s:o}", "rows", r.rows, "orders",
                     strait_published_orders(r.rows), "errors", strait_published_errors(r.rows),
@@ -146,6 +191,8 @@ json_t *strait_published(const char *path, const char *const *cases, size_t n_ca
                     strait_published_constants(r.rows));
 end:
     json_decref(r.rows);
+    json_decref(r.book.points);
+    json_decref(r.book.rows);
     json_decref(r.book.json);
     free(r.book.claims);
     free(r.trials);

@@ -27,6 +27,8 @@ struct published_book {
     json_t *json;
     struct published_claim *claims;
     size_t n_claims;
+    json_t *points; /* to simulate: {name, experiment, settings} */
+    json_t *rows;   /* by name: {row, file, point}; null: listed, not yet simulated */
 };
 
 /** Read b->path: json and claims, those whose case is one of `cases` (0: all). The caller frees
@@ -41,7 +43,15 @@ struct published_answer {
     size_t i;         /* which of them */
 };
 
-/** Our figure, by the fluid backend.
+/** Add the points that a measure needs and b->rows lacks to b->points, each once.
+ *  In:      without  as for published_measure */
+int published_list_points(const struct published_book *b, const struct published_measure *m,
+                          const char *without, struct strait_error *err);
+/** Simulate a point of b->points on the fluid backend.
+ *  Returns: new {row, file, point}: the resolved experiment and its file, or NULL with *err */
+json_t *published_simulate(const struct published_book *b, const json_t *point,
+                           struct strait_error *err);
+/** Our figure, of b->rows; what they lack is simulated.
  *  In:      without  a constant of software that costs nothing this time; NULL: all count */
 int published_measure(struct published_answer *out, const struct published_book *b,
                       const struct published_measure *m, const char *without,

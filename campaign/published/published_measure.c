@@ -109,61 +109,107 @@ static double metric_of(const json_t *row, const char *metric, const struct stra
     return json_is_number(value) ? json_number_value(value) : NAN;
 }
 
-/* The metric at one point. */
+/* --- points: the experiment and the settings that leave one of its sweep -------------------- */
+
+/* "spd-kfac --set '/clients=8'": equal texts are equal points. NULL: memory ran out. */
+static json_t *point_name(const struct published_measure *m, const struct settings *s)
+{
+    char *text = NULL;
+    size_t len;
+    FILE *f = open_memstream(&text, &len);
+    if (!f)
+        return NULL;
+    fputs(m->experiment, f);
+    for (size_t i = 0; i < s->n; i++)
+        fprintf(f, " --set '%s'", s->texts[i]);
+    json_t *name = fclose(f) == 0 ? json_string(text) : NULL;
+    free(text);
+    return name;
+}
+
+/* The row of one point. NULL with *err. */
+static json_t *simulate(const struct published_book *b, const char *experiment,
+                        const char *const *settings, size_t n, struct strait_error *err)
+{
+    struct strait_sweep *sweep = NULL;
+    struct strait_plan plan = {0};
+    json_t *row = NULL;
+    if (strait_sweep_load(&sweep, experiment, settings, n, err) != 0)
+        return NULL;
+    plan.setup = (struct strait_plan_setup){
+        .file = sweep->file, .profile = b->profile, .no_intervals = true};
+    if (sweep->n_points != 1)
+        strait_refuse(err, experiment,
+                      "expected one point: set every pointer that \"vary\" names; found %zu",
+                      sweep->n_points);
+    else if (strait_plan_add(&plan, sweep, &strait_fluid, 1, false, err) == 0 &&
+             (row = strait_plan_run_task(&plan, 0, err)))
+        row = json_pack("{s:o, s:s, s:O}", "row", row, "file", sweep->file, "point",
+                        plan.tasks[0].resolved);
+    strait_plan_release(&plan);
+    strait_sweep_free(sweep);
+    return row;
+}
+
+json_t *published_simulate(const struct published_book *b, const json_t *point,
+                           struct strait_error *err)
+{
+    const char *settings[MAX_SETTINGS];
+    const json_t *texts = json_object_get(point, "settings");
+    const size_t n = json_array_size(texts);
+    for (size_t i = 0; i < n; i++)
+        settings[i] = json_string_value(json_array_get(texts, i));
+    return simulate(b, json_string_value(json_object_get(point, "experiment")), settings, n, err);
+}
+
+/* The metric at one point: of the row that the book has, else simulated now. */
 static int measure_one(double *out, const struct published_book *b,
                        const struct published_measure *m, const struct settings *settings,
                        struct strait_error *err)
 {
-    struct strait_sweep *sweep = NULL;
-    struct strait_plan plan = {0};
     struct strait_experiment *e = NULL;
-    json_t *row = NULL;
+    json_t *name = point_name(m, settings);
+    json_t *of = json_incref(json_object_get(b->rows, name ? json_string_value(name) : ""));
     int failed = -1;
-    if (strait_sweep_load(&sweep, m->experiment, (const char *const *)settings->texts, settings->n,
-                          err) != 0)
-        return -1;
-    plan.setup = (struct strait_plan_setup){
-        .file = sweep->file, .profile = b->profile, .no_intervals = true};
-    if (sweep->n_points != 1) {
-        strait_refuse(err, m->experiment,
-                      "expected one point: set every pointer that \"vary\" names; found %zu",
-                      sweep->n_points);
-        goto end;
+    if (!json_is_object(of))
+        of = simulate(b, m->experiment, (const char *const *)settings->texts, settings->n, err);
+    if (of && strait_experiment_read(&e, json_string_value(json_object_get(of, "file")),
+                                     json_object_get(of, "point"), err) == 0) {
+        *out = metric_of(json_object_get(of, "row"), m->metric, e);
+        failed = isnan(*out)
+                     ? strait_refuse(err, m->experiment,
+                                     "expected a metric of the row, found \"%s\"", m->metric)
+                     : 0;
     }
-    if (strait_plan_add(&plan, sweep, &strait_fluid, 1, false, err) != 0 ||
-        !(row = strait_plan_run_task(&plan, 0, err)) ||
-        strait_experiment_read(&e, sweep->file, plan.tasks[0].resolved, err) != 0)
-        goto end;
-    *out = metric_of(row, m->metric, e);
-    failed = isnan(*out) ? strait_refuse(err, m->experiment,
-                                         "expected a metric of the row, found \"%s\"", m->metric)
-                         : 0;
-end:
     strait_experiment_free(e);
-    json_decref(row);
-    strait_plan_release(&plan);
-    strait_sweep_free(sweep);
+    json_decref(of);
+    json_decref(name);
     return failed;
 }
 
-/* Our figure with `more` set in addition to the measure's own settings; against: the best figure
- * with those instead. */
-static int measure_at(double *ours, double *against, const struct published_book *b,
-                      const struct published_measure *m, const char *pointer, const json_t *value,
-                      const char *without, struct strait_error *err)
+/* What is done at each point of a measure. 0, or -1 with *err. */
+typedef int (*at_point)(double *out, const struct published_book *b,
+                        const struct published_measure *m, const struct settings *settings,
+                        struct strait_error *err);
+
+/* Visit the points with `more` set in addition to the measure's own settings: ours; against: the
+ * best figure with those instead. */
+static int visit_points(double *ours, double *against, const struct published_book *b,
+                        const struct published_measure *m, const char *pointer, const json_t *value,
+                        const char *without, at_point visit, struct strait_error *err)
 {
     struct settings s = {0};
     int failed = add_settings(&s, m->set, err) != 0 || add_without(&s, without, err) != 0 ||
                  (pointer && add_setting(&s, pointer, value, err) != 0) ||
-                 measure_one(ours, b, m, &s, err) != 0;
+                 visit(ours, b, m, &s, err) != 0;
     size_t i;
     json_t *other;
     *against = INFINITY; /* the smallest: all compared metrics are costs */
     json_array_foreach (m->against, i, other) {
-        double found;
+        double found = INFINITY;
         const size_t n = s.n;
         if (!failed)
-            failed = add_settings(&s, other, err) != 0 || measure_one(&found, b, m, &s, err) != 0;
+            failed = add_settings(&s, other, err) != 0 || visit(&found, b, m, &s, err) != 0;
         if (!failed)
             *against = fmin(*against, found);
         while (s.n > n)
@@ -172,6 +218,51 @@ static int measure_at(double *ours, double *against, const struct published_book
     release_settings(&s);
     return failed ? -1 : 0;
 }
+
+/* List a point that is not listed yet. */
+static int list_one(double *out, const struct published_book *b, const struct published_measure *m,
+                    const struct settings *settings, struct strait_error *err)
+{
+    json_t *name = point_name(m, settings), *texts = json_array();
+    *out = 0;
+    for (size_t i = 0; i < settings->n; i++)
+        json_array_append_new(texts, json_string(settings->texts[i]));
+    json_t *point =
+        json_pack("{s:O?, s:s, s:o}", "name", name, "experiment", m->experiment, "settings", texts);
+    int failed = !name || !point;
+    if (!failed && !json_object_get(b->rows, json_string_value(name)))
+        failed = json_array_append(b->points, point) != 0 ||
+                 json_object_set_new(b->rows, json_string_value(name), json_null()) != 0;
+    json_decref(point);
+    json_decref(name);
+    return failed ? strait_error_memory(err, NULL) : 0;
+}
+
+/* The pointer that a measure goes over, its values and their number; NULL: one point. */
+static const char *over_of(const struct published_measure *m, const json_t **values, size_t *n)
+{
+    const char *pointer =
+        m->over ? json_object_iter_key(json_object_iter((json_t *)m->over)) : NULL;
+    *values = pointer ? json_object_get(m->over, pointer) : NULL;
+    *n = pointer ? json_array_size(*values) : 1;
+    return pointer;
+}
+
+int published_list_points(const struct published_book *b, const struct published_measure *m,
+                          const char *without, struct strait_error *err)
+{
+    const json_t *values;
+    size_t n;
+    double ours, against;
+    const char *pointer = over_of(m, &values, &n);
+    for (size_t i = 0; i < n; i++)
+        if (visit_points(&ours, &against, b, m, pointer, pointer ? json_array_get(values, i) : NULL,
+                         without, list_one, err) != 0)
+            return -1;
+    return 0;
+}
+
+/* --- figures -------------------------------------------------------------------------------- */
 
 /* A value of `over` as a figure: rates in Mbps. */
 static double threshold_of(const json_t *value)
@@ -187,16 +278,15 @@ int published_measure(struct published_answer *out, const struct published_book 
                       const struct published_measure *m, const char *without,
                       struct strait_error *err)
 {
-    const char *pointer =
-        m->over ? json_object_iter_key(json_object_iter((json_t *)m->over)) : NULL;
-    const json_t *values = pointer ? json_object_get(m->over, pointer) : NULL;
-    const size_t n = pointer ? json_array_size(values) : 1;
+    const json_t *values;
+    size_t n;
+    const char *pointer = over_of(m, &values, &n);
     const bool threshold = strcmp(m->as, "threshold") == 0;
     *out = (struct published_answer){.figure = NAN};
     for (size_t i = 0; i < n; i++) {
         const json_t *value = pointer ? json_array_get(values, i) : NULL;
         double ours, against, figure;
-        if (measure_at(&ours, &against, b, m, pointer, value, without, err) != 0)
+        if (visit_points(&ours, &against, b, m, pointer, value, without, measure_one, err) != 0)
             return -1;
         figure = strcmp(m->as, "gain") == 0         ? 100 * (against / ours - 1)
                  : strcmp(m->as, "times") == 0      ? against / ours
