@@ -106,8 +106,9 @@ def main():
     for name, (at, _) in lines_of([m for m in made if os.path.relpath(m, build)[:-5] + '.c'
                                    not in lines]).items():
         lines[name].update(dict.fromkeys(at, 0))
-    with open(os.path.join(build, 'reach.json'), 'w') as out:
+    with open(os.path.join(build, 'reach.json.new'), 'w') as out:
         json.dump(summary, out)
+    os.replace(out.name, os.path.join(build, 'reach.json'))  # whole, or not at all
     report(lines)
 
 

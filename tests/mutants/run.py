@@ -46,7 +46,8 @@ for p in strait tests/strait-tests; do
     [ ! -e /run/own/$p ] || mount --bind /run/own/$p "$0/build/mutants/$p" || exit 99
 done
 mount -o remount,ro,bind / || exit 99
-case "$0" in /tmp/*) ;; *) mount -t tmpfs none /tmp;; esac
+mkdir /run/tree && mount --rbind "$0" /run/tree && mount -t tmpfs none /tmp || exit 99
+case "$0" in /tmp/*) mkdir -p "$0" && mount --rbind /run/tree "$0" || exit 99;; esac
 cd "$0"; ip link set lo up; ulimit -d 8000000; ulimit -c 0; "$@"; exit $?'''
 LIVE = set()  # what must end with us
 
