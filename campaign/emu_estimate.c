@@ -1,3 +1,4 @@
+#include "core/host.h"
 #include "emu_estimate.h"
 
 #include <math.h>
@@ -69,7 +70,7 @@ static int add_point(struct strait_session *r, struct pace *pace,
     }
     if (!failed) {
         const struct strait_emu_dilation d =
-            strait_emu_dilation_choose(&p->run, strait_emu_processors());
+            strait_emu_dilation_choose(&p->run, (unsigned)strait_host_processors());
         pace->n_points++;
         widen(&pace->min_k, &pace->max_k, d.k);
         widen(&pace->min_net_cpu_s, &pace->max_net_cpu_s, d.net_cpu_s);

@@ -11,7 +11,6 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 #include "core/host.h"
-#include "emu/host/dilation.h"
 #include "host_header.h"
 
 /* Granularity of a guest's memory (emu/guest/uml.c). */
@@ -38,11 +37,6 @@ static bool proc_value(char *buf, size_t cap, const char *path, const char *key)
     return file != NULL;
 }
 
-int strait_host_n_cores(void)
-{
-    return (int)strait_emu_processors();
-}
-
 static json_t *kernel_json(void)
 {
     struct utsname name;
@@ -65,7 +59,7 @@ json_t *strait_host_json(void)
         snprintf(cpu, sizeof(cpu), "%.200s, User-Mode Linux", host_cpu);
         total_bytes = GUEST_STEP_BYTES * ceil(total_bytes / GUEST_STEP_BYTES);
     }
-    return json_pack("{s:s, s:i, s:f, s:o}", "cpu", cpu, "cores", strait_host_n_cores(),
+    return json_pack("{s:s, s:i, s:f, s:o}", "cpu", cpu, "cores", strait_host_processors(),
                      "memory_bytes", total_bytes, "kernel", kernel_json());
 }
 

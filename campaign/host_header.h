@@ -18,5 +18,3 @@ json_t *strait_versions_json(void);
 /** Hash of the running program's file: another build is another program.
  *  Returns: 0, or -1 with *err SYSTEM */
 int strait_program_hash(char key[STRAIT_KEY_CHARS], struct strait_error *err);
-/** Number of processors that this process may use. */
-int strait_host_n_cores(void);

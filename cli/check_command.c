@@ -11,7 +11,6 @@
 #include "cli/kit/command.h"
 #include "core/host.h"
 #include "core/names.h"
-#include "campaign/host_header.h"
 #include "cli/kit/options.h"
 #include "campaign/plan.h"
 #include "workloads/ask/packet_effects.h"
@@ -76,7 +75,7 @@ static int check_point(struct verdict *v, const struct check *c, size_t i, const
                        struct strait_error *err)
 {
     const struct strait_plan_setup setup = {.file = c->sweep->file,
-                                            .n_threads = strait_host_n_cores()};
+                                            .n_threads = strait_host_processors()};
     struct strait_trial_options options;
     struct strait_error why = {0};
     struct strait_experiment *e = NULL;

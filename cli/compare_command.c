@@ -7,13 +7,13 @@
 #include "analysis/store.h"
 #include "cli/compare_coverage.h"
 #include "cli/kit/command.h"
-#include "campaign/host_header.h"
 #include "analysis/plot/plot.h"
 #include "campaign/measurements.h"
 #include "cli/kit/files.h"
 #include "cli/kit/options.h"
 #include "campaign/published/claims.h"
 #include "campaign/published/claims_rows.h"
+#include "core/host.h"
 #include "core/json.h"
 #include "campaign/published/published.h"
 #include "cli/show/show.h"
@@ -230,7 +230,7 @@ int strait_command_compare(int argc, char **argv)
     const char *folders[2] = {NULL, NULL};
     struct strait_tolerance tolerance = {NULL, NULL};
     const char *cases[MAX_CASES] = {NULL}, *file = NULL, *profile = "default";
-    long n_jobs = strait_host_n_cores();
+    long n_jobs = strait_host_processors();
     const char *learn = NULL, *keep = NULL, *picture = NULL;
     bool json = false, within = false, published = false, no_worth = false, claims = false,
          coverage = false;

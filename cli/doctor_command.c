@@ -136,8 +136,8 @@ static void check_machine(json_t *out)
     const double total_bytes = strait_host_memory_bytes("MemTotal"),
                  available_bytes = strait_host_memory_bytes("MemAvailable");
     struct timespec resolution;
-    snprintf(text, sizeof(text), "%d", strait_host_n_cores());
-    strait_probe_put(out, "processors", strait_host_n_cores() >= 2, text,
+    snprintf(text, sizeof(text), "%d", strait_host_processors());
+    strait_probe_put(out, "processors", strait_host_processors() >= 2, text,
                      "with one processor emulation needs more dilation");
     snprintf(text, sizeof(text), "%s, %s available", strait_bytes_text(total, total_bytes),
              strait_bytes_text(available, available_bytes));

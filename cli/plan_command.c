@@ -2,11 +2,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "campaign/host_header.h"
 #include "campaign/planner/answer.h"
 #include "cli/kit/command.h"
 #include "cli/kit/options.h"
 #include "cli/show/show_plan.h"
+#include "core/host.h"
 #include "core/shipped.h"
 
 struct asked {
@@ -72,7 +72,7 @@ int strait_command_plan(int argc, char **argv)
 {
     struct asked a = {.profile_name = "default"};
     const char *file = NULL;
-    long n_jobs = strait_host_n_cores();
+    long n_jobs = strait_host_processors();
     const struct strait_option options[] = {
         {"any-accuracy", 0, STRAIT_OPTION_FLAG, &a.options.any_accuracy, NULL,
          "recommend codecs of unknown accuracy too"},

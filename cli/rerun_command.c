@@ -18,6 +18,7 @@
 #include "cli/kit/options.h"
 #include "codecs/profile/profile.h"
 #include "core/clock.h"
+#include "core/host.h"
 
 enum { PATH_CHARS = 4096, MAX_SHOWN = 20 };
 
@@ -278,7 +279,7 @@ static const char notes[] =
 
 int strait_command_rerun(int argc, char **argv)
 {
-    struct rerun r = {.n_jobs = strait_host_n_cores()};
+    struct rerun r = {.n_jobs = strait_host_processors()};
     const char *out = NULL;
     const struct strait_option options[] = {
         {"out", 'o', STRAIT_OPTION_TEXT, &out, "DIR", "a new folder for the rows (none is kept)"},

@@ -10,8 +10,8 @@
 #include "cli/kit/command.h"
 #include "cli/guest/guest.h"
 #include "cli/net/run_on_hosts.h"
-#include "campaign/host_header.h"
 #include "core/clock.h"
+#include "core/host.h"
 #include "cli/kit/options.h"
 #include "campaign/breakeven_sweep.h"
 #include "campaign/session.h"
@@ -322,7 +322,7 @@ int strait_command_run(int argc, char **argv)
     struct strait_session r = {.on = "sim",
                                .notes = stderr,
                                .commit = strait_commit(),
-                               .n_jobs = strait_host_n_cores(),
+                               .n_jobs = strait_host_processors(),
                                .n_repeats = 1,
                                .n_tries = 3,
                                .start_s = strait_clock_s()};

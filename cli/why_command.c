@@ -9,7 +9,7 @@
 #include "cli/kit/options.h"
 #include "cli/show/show.h"
 #include "cli/show/show_why.h"
-#include "campaign/host_header.h"
+#include "core/host.h"
 #include "core/shipped.h"
 
 /* A list of the folder's rows, to choose from. */
@@ -90,7 +90,7 @@ static const char notes[] =
 int strait_command_why(int argc, char **argv)
 {
     const char *folder = NULL;
-    long point = 0, n_jobs = strait_host_n_cores();
+    long point = 0, n_jobs = strait_host_processors();
     double factor = 2;
     bool json = false;
     const struct strait_option options[] = {

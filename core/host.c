@@ -4,6 +4,7 @@
 #include <cblas.h>
 #include <fcntl.h>
 #include <math.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +26,15 @@ double strait_host_memory_bytes(const char *key)
             break;
     fclose(f);
     return kib * 1024;
+}
+
+int strait_host_processors(void)
+{
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof(set), &set) == 0 && CPU_COUNT(&set) > 0)
+        return CPU_COUNT(&set);
+    const long n = sysconf(_SC_NPROCESSORS_ONLN); /* more than a set has room for */
+    return n > 0 ? (int)n : 1;
 }
 
 size_t strait_columns_asked(void)

@@ -1,4 +1,4 @@
-/* What this computer offers: its memory, the terminal, its vector instructions. */
+/* What this computer offers: its memory, processors, the terminal, its vector instructions. */
 #pragma once
 #include <stddef.h>
 #include <stdio.h>
@@ -6,6 +6,9 @@
 /** A value of /proc/meminfo ("MemTotal", "MemAvailable") in bytes; INFINITY if the kernel does not
  *  say. */
 double strait_host_memory_bytes(const char *key);
+
+/** Number of processors that this process may use, at least 1. */
+int strait_host_processors(void);
 
 /** COLUMNS of the environment; 0: not there, or no number from 2 to 9999. */
 size_t strait_columns_asked(void);

@@ -15,6 +15,7 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "core/host.h"
 #include "supervisor.h"
 #include "emu/judge/live_links.h"
 #include "emu/judge/prepare.h"
@@ -307,7 +308,7 @@ static int run_emu(struct strait_run *run, struct strait_error *err)
                         .caller = {-1, -1},
                         .alive = {-1, -1},
                         .signals = -1,
-                        .dilation = strait_emu_dilation_choose(run, strait_emu_processors())};
+                        .dilation = strait_emu_dilation_choose(run, (unsigned)strait_host_processors())};
     if (hold_signals(&s, err) != 0)
         return -1;
     s.shared = strait_emu_shared_new(run, s.dilation.k, s.dilation.n_compute, err);

@@ -2,7 +2,6 @@
  * run->world. After a run that failed the process has to end (strait_mpi_world_abort): lanes may
  * still run. Logs and facts are filled on rank 0 alone; an error is the same on all ranks. */
 
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +10,7 @@
 #include <unistd.h>
 #include "core/clock.h"
 #include "core/hash.h"
+#include "core/host.h"
 #include "mpi_session.h"
 
 /* Rank 0 is not heard for so long: it is lost. */
@@ -250,13 +250,6 @@ static int finish(struct strait_mpi_session *s, struct strait_error *err)
     return strait_mpi_gather(s, err);
 }
 
-/* Measured jobs that may run at once: as many as processors are this process's. */
-static unsigned processors(void)
-{
-    cpu_set_t mine;
-    return sched_getaffinity(0, sizeof(mine), &mine) == 0 ? (unsigned)CPU_COUNT(&mine) : 1;
-}
-
 static int run_mpi(struct strait_run *run, struct strait_error *err)
 {
     struct strait_error why = {0};
@@ -274,7 +267,7 @@ static int run_mpi(struct strait_run *run, struct strait_error *err)
                                         .owner = s,
                                         .post = post,
                                         .failed = failed};
-    sem_init(&s->compute, 0, processors());
+    sem_init(&s->compute, 0, (unsigned)strait_host_processors()); /* measured jobs at once */
     prctl(PR_SET_TIMERSLACK, 1UL);
     s->heard_0_ns = s->began_ns = strait_proc_mono_ns();
     s->came_after_s = s->world->talked_s > 0 ? strait_clock_s() - s->world->talked_s : 0;

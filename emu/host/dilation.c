@@ -1,11 +1,9 @@
 #include "dilation.h"
 
 #include <math.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include "emu/guest/qemu.h"
 
 /* CPU seconds for one gigabit through relay and two TCP stacks, fitted to runs of 1 to 64 flows:
@@ -33,15 +31,6 @@ static const double MAX_BITS_PER_S = 40e9;
 /* Share of all processors for the network, and of the spare ones for jobs. */
 static const double NET_SHARE = 0.5, COMPUTE_SHARE = 0.75;
 static const double MAX_K = 64;
-
-unsigned strait_emu_processors(void)
-{
-    cpu_set_t set;
-    if (sched_getaffinity(0, sizeof(set), &set) == 0 && CPU_COUNT(&set) > 0)
-        return (unsigned)CPU_COUNT(&set);
-    const long n = sysconf(_SC_NPROCESSORS_ONLN); /* more than a set has room for */
-    return n > 0 ? (unsigned)n : 1;
-}
 
 bool strait_emu_in_uml(void)
 {

@@ -18,8 +18,6 @@ struct strait_emu_dilation {
  *           segments */
 struct strait_emu_dilation strait_emu_dilation_choose(const struct strait_run *run,
                                                       unsigned n_processors);
-/** Processors that this process may use. */
-unsigned strait_emu_processors(void);
 /** Whether this is User-Mode Linux, by the kernel's name of its processor. */
 bool strait_emu_in_uml(void);
 /** Whether time stands still here while anything computes, by the kernel's command line. */

@@ -245,6 +245,6 @@ int strait_emu_prepare(enum strait_emu_realisation *realisation, const struct st
                                     "what it was measured to carry, use sim",
                                     MAX_LINK_BITS_PER_S / 1e9, rate / 1e9);
     }
-    const double k = strait_emu_dilation_choose(run, strait_emu_processors()).k;
+    const double k = strait_emu_dilation_choose(run, (unsigned)strait_host_processors()).k;
     return check_tcp(run, k, err) != 0 ? -1 : check_host(realisation, run, tun_path, err);
 }

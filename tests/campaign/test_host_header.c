@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/sysinfo.h>
 #include <sys/utsname.h>
-#include "emu/host/dilation.h"
+#include "core/host.h"
 #include "tests/kit/folder.h"
 #include "tests/kit/suite.h"
 
@@ -23,7 +23,7 @@ static void machines(void)
     CU_ASSERT_EQUAL_FATAL(uname(&name) == 0 && sysinfo(&info) == 0, true);
     unsetenv(STRAIT_HOST_CPU_NAME);
     json_t *host = strait_host_json();
-    CU_ASSERT_EQUAL(json_integer_value(json_object_get(host, "cores")), strait_host_n_cores());
+    CU_ASSERT_EQUAL(json_integer_value(json_object_get(host, "cores")), strait_host_processors());
     const char *kernel = text_of(host, "kernel");
     CU_ASSERT_EQUAL(strncmp(kernel, "Linux ", 6), 0);
     CU_ASSERT_CONTAINS(kernel, name.release);
@@ -65,11 +65,6 @@ static void guests(void)
     json_decref(guest);
 }
 
-static void processors(void)
-{
-    CU_ASSERT_EQUAL(strait_host_n_cores(), (int)strait_emu_processors()); /* tested there */
-}
-
 static void versions(void)
 {
     char program[STRAIT_KEY_CHARS], expected[STRAIT_KEY_CHARS];
@@ -95,7 +90,6 @@ static void versions(void)
 static const struct strait_test tests[] = {
     {"processor, memory and kernel as /proc has them", machines},
     {"a guest has its host's processor and memory in steps", guests},
-    {"processors that this process may use", processors},
     {"versions, and the program by its bytes", versions},
 };
 STRAIT_SUITE("campaign/host_header", tests);

@@ -1,4 +1,5 @@
 #include <math.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -78,7 +79,23 @@ static void memory(void)
     CU_ASSERT(isinf(strait_host_memory_bytes("Mem")));
 }
 
+static void processors_of_this_process(void)
+{
+    cpu_set_t all, one;
+    CU_ASSERT_EQUAL_FATAL(sched_getaffinity(0, sizeof(all), &all), 0);
+    CU_ASSERT_EQUAL(strait_host_processors(), CPU_COUNT(&all));
+    size_t first = 0;
+    while (!CPU_ISSET(first, &all))
+        first++;
+    CPU_ZERO(&one);
+    CPU_SET(first, &one);
+    CU_ASSERT_EQUAL_FATAL(sched_setaffinity(0, sizeof(one), &one), 0);
+    CU_ASSERT_EQUAL(strait_host_processors(), 1);
+    CU_ASSERT_EQUAL(sched_setaffinity(0, sizeof(all), &all), 0);
+}
+
 static const struct strait_test tests[] = {
+    {"processors are those that this process may use", processors_of_this_process},
     {"memory is in bytes, and what the kernel does not say is infinite", memory},
     {"STRAIT_SIMD lowers the level and never raises it", lowered},
     {"the best level is what the processor's flags allow", best},

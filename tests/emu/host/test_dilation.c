@@ -168,24 +168,8 @@ static void kernels(void)
     }
 }
 
-static void processors_of_this_process(void)
-{
-    cpu_set_t all, one;
-    CU_ASSERT_EQUAL_FATAL(sched_getaffinity(0, sizeof(all), &all), 0);
-    CU_ASSERT_EQUAL(strait_emu_processors(), (unsigned)CPU_COUNT(&all));
-    size_t first = 0;
-    while (!CPU_ISSET(first, &all))
-        first++;
-    CPU_ZERO(&one);
-    CPU_SET(first, &one);
-    CU_ASSERT_EQUAL_FATAL(sched_setaffinity(0, sizeof(one), &one), 0);
-    CU_ASSERT_EQUAL(strait_emu_processors(), 1);
-    CU_ASSERT_EQUAL(sched_setaffinity(0, sizeof(all), &all), 0);
-}
-
 static const struct strait_test tests[] = {
     {"a guest is known by its processor, its time by its kernel's words", kernels},
-    {"processors are those that this process may use", processors_of_this_process},
     {"one of more than two processors is the network's", processors},
     {"what a gigabit costs grows with the flows, up to an end", cost_of_the_network},
     {"no round trip gets too long, and no run", most},

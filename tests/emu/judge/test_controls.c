@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "core/host.h"
 #include "emu/host/dilation.h"
 #include "tests/kit/emu_world.h"
 #include "tests/kit/suite.h"
@@ -86,7 +87,7 @@ static void sixteen_clients_at_dilation_1_are_invalid(void)
     w.run.measured_cost = true;
     CU_ASSERT(strait_emu_dilation_choose(&w.run, 2).k >= 22); /* 16 / 0.75 */
     w.run.dilation = 1;
-    if (strait_emu_processors() > N_CLIENTS)
+    if (strait_host_processors() > N_CLIENTS)
         strait_test_skip("this machine has a processor for each client");
     else if (is_possible(&w)) {
         bool late = false;
