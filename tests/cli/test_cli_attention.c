@@ -62,6 +62,14 @@ static void weights_are_kept(void)
                                         "\n8 bits ", "\ntop 16 by rank 2 "};
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
         CU_ASSERT_CONTAINS(first.out, names[i]);
+    /* a line below the head and above each way's first */
+    static const char *const first_ones[] = {"full ", "top 1 ", "rank 1 ", "1 bit ", "top 16 by "};
+    size_t n_rules = 0;
+    for (const char *at = first.out; (at = strstr(at, "\xe2\x94\x80\n")); at++, n_rules++) {
+        CU_ASSERT_FATAL(n_rules < sizeof(first_ones) / sizeof(*first_ones));
+        CU_ASSERT_EQUAL(strncmp(at + 4, first_ones[n_rules], strlen(first_ones[n_rules])), 0);
+    }
+    CU_ASSERT_EQUAL(n_rules, sizeof(first_ones) / sizeof(*first_ones));
     CU_ASSERT_STRING_EQUAL(first.out, again.out);
     CU_ASSERT_CONTAINS(first.out, "top 16 by rank 4");
     CU_ASSERT_CONTAINS(first.out, "top-k tokens: within 1 % of full attention's perplexity");

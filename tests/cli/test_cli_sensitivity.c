@@ -1,8 +1,11 @@
 /* strait sensitivity from outside: a user's checkpoint and program, a task that is trained here,
  * and what is refused. */
 #include <jansson.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
+#include "tests/kit/folder.h"
 #include "tests/kit/program.h"
 
 static struct program program;
@@ -50,7 +53,7 @@ static void set_up(const char *script)
  * The program sees a file of 8160 bytes. */
 static void a_checkpoint(void)
 {
-    set_up("#!/bin/sh\n[ $(wc -c < \"$1\") = 8160 ] && echo the loss is 0.5\n");
+    set_up("#!/bin/sh\n[ $(wc -c < \"$1\") = 8160 ] && echo the loss is 0.5\nls \"$1\" >seen\n");
     struct said s = CHECKPOINT("--eval", "./loss.sh", "--trials", "1", "-o", "b.json", "--json");
     CU_ASSERT_EQUAL(s.status, 0);
     json_t *found = json_loads(s.out, 0, NULL);
@@ -61,6 +64,14 @@ static void a_checkpoint(void)
         1e-6);
     CU_ASSERT_DOUBLE_EQUAL(json_number_value(json_object_get(found, "loss")), 0.5, 1e-12);
     json_decref(found);
+    size_t n;
+    char *copy = folder_bytes(program.folder, "seen", &n); /* the changed copy: it is gone */
+    CU_ASSERT_PTR_NOT_NULL_FATAL(copy);
+    CU_ASSERT_TRUE_FATAL(n > 1);
+    copy[n - 1] = '\0';
+    CU_ASSERT_EQUAL(copy[0], '/');
+    CU_ASSERT_EQUAL(access(copy, F_OK), -1);
+    free(copy);
     said_release(&s);
     s = CHECKPOINT("--eval", "./loss.sh", "--trials", "1");
     CU_ASSERT_EQUAL(s.status, 0);
