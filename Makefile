@@ -92,6 +92,7 @@ Test
   make python-check the Python module (python3-numpy, python3-torch)
   make torch-check  networks and optimisers against PyTorch's (python3-torch)
   make foreign      PyTorch's all-reduce and DDP over an emulated network
+  make ns3-check    rounds by ns-3 beside predicted ones (libns3-dev), 10 min.
   make learn-check  the recorded runs, trained here from their own draws
   make published    published figures: every case that tests hold, a minute
 Write what tests compare with, after an intended change
@@ -121,58 +122,7 @@ Hold predictions against emulation
   make coverage-again  both after a change of the model: seconds
 endef
 help:
-	@echo "make          build/strait (MODE=asan or tsan: build/asan/strait, build/tsan/strait)"
-	@echo "make demo     install what is missing, build, run the main job: under two minutes"
-	@echo "make test     the same set-up, then all tests (MODE=asan or tsan: under sanitizers)"
-	@echo "make test TESTS=codecs/sz  suites by path, or tests by words of their sentences; SEED=1,"
-	@echo "              JOBS=2 at a time, JUNIT=results.xml; make test-quick: under a minute"
-	@echo "make mutants  N=200 SEED=1: do the tests notice small changes? A quarter of an hour"
-	@echo "make coverage  lines that the tests reach, by folder: a quarter of an hour"
-	@echo "make agreement  prediction against emulation in every judged setting: hours"
-	@echo "make bench    measure ratio, speed and error of every codec on this machine"
-	@echo "make bench-sim  what simulations cost, beside bare SimGrid and a naive loop; LARGE=1: minutes"
-	@echo "make fuzz     every decoder, and the readers of traces, under libFuzzer, FUZZ_S=2 seconds each"
-	@echo "make fuzz-request  what a browser may send to strait serve, likewise"
-	@echo "make trace-large  traces of 500 MB, written and read: memory and speed, ten minutes; FORMAT=ti"
-	@echo "make uml      all checks of netem and tbf in User-Mode Linux: a minute"
-	@echo "make vkernel  the guests' kernel, once: vkernel/linux, 4 minutes (virtual time, AMX)"
-	@echo "make vtest    the judged settings in virtual time: five minutes"
-	@echo "make strategies  every strategy, predicted and emulated in virtual time: three minutes"
-	@echo "make coverage-learn  what intervals are made of: drawn settings in virtual time, an hour"
-	@echo "make coverage-check  other drawn settings: do the intervals hold? docs/accuracy.md, an hour;"
-	@echo "              make coverage-again: both after a change of the model, in seconds"
-	@echo "make page-check  the page of strait serve in Chromium (packages chromium, npm): a minute"
-	@echo "make page-moves  how soon a moved slider's answer is on that page: a benchmark, seconds"
-	@echo "make report-check  what strait report writes, in Chromium (packages chromium, npm): seconds"
-	@echo "make judged   the judged settings in every realisation and launcher, a table: an hour"
-	@echo "make faults   FAULTS=300 failing calls of each kind in six commands: error or right result"
-	@echo "make soak     SOAK_S=3600 runs killed, stopped, given full disks: nothing lost or left"
-	@echo "make disturbed  N_DISTURBED=200 stops of processes of a run: INVALID or unchanged, each"
-	@echo "make learn-check  the recorded runs, trained here from their own draws: five minutes"
-	@echo "make published  the published figures of every case that tests hold, K-FAC's too: a minute"
-	@echo "make scale    65 ranks: models of 12 MB (also in dilated real time) and 102 MB in virtual time"
-	@echo "make qemu     the guest that counts instructions, once: QEMU, busybox, qguest/, seconds"
-	@echo "make qemu-test  two such guests, the same digits: some minutes"
-	@echo "make foreign  PyTorch's all-reduce and DDP over an emulated network (package python3-torch)"
-	@echo "make ns3-check  rounds by ns-3 beside the predicted ones (package libns3-dev), ten minutes"
-	@echo "make python-check  the Python module: codecs, DDP hook, recorder (packages python3-numpy, python3-torch)"
-	@echo "make torch-check  networks and optimisers that train against PyTorch's (package python3-torch)"
-	@echo "make claims-rows   train what 'strait compare --claims' needs: two hours of one core;"
-	@echo "                   CLAIMS_ARGS=--plan says what is left, '--within 600' runs what fits"
-	@echo "make learn-tables  measure the layer tables of tasks that train, traces/layers: a minute"
-	@echo "make golden   bytes of every codec with CC=clang or gcc; adds the line of a new codec"
-	@echo "make determinism  one hash of all experiments' rows: gcc, clang, one worker, two; an hour"
-	@echo "make tutorial write what its commands say into docs/tutorial.md"
-	@echo "make screens  write what commands print into tests/golden/screens.md, after a change"
-	@echo "make settings write docs/settings.md: every setting of strategies, codecs, tasks"
-	@echo "make golden-runs  add what new lines of tests/golden/runs.jsonl give; CHANGED=1: all anew"
-	@echo "make profile  measure the profile that ships, codecs/profiles/default.json"
-	@echo "make install  program, library, data, manual pages: PREFIX=/usr/local, DESTDIR; make uninstall"
-	@echo "make deb      Debian packages in build/deb: program, data, library, headers"
-	@echo "make library  libstrait, shared and static"
-	@echo "make compile_commands.json  for editors"
-	@echo "make lint     cppcheck, clang-tidy, clang's analyzer: all that changed since the last time"
-	@echo "make clean    remove build/"
+	@: $(info $(HELP))
 
 # Sub-makes: what a fresh machine lacks is there before anything asks for it.
 setup:
