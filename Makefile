@@ -77,7 +77,8 @@ Test
   make test TESTS=codecs/sz  suites by path, or tests by words of their names;
                     SEED=1, JOBS=2 at a time, JUNIT=results.xml
   make test-quick   under a minute
-  make lint         cppcheck, clang-tidy, clang's analyzer: all that changed
+  make lint         clang-format, cppcheck, clang-tidy, clang's analyzer: all
+                    that changed
   make mutants      N=200 SEED=1: do the tests notice small changes?
   make coverage     lines that the tests reach, by folder: a quarter of an hour
   make fuzz         decoders, readers of traces: libFuzzer, FUZZ_S=2 each
@@ -454,24 +455,31 @@ compile_commands.json:
 	{ for f in $(call sources,$(PARTS) cli tests); do \
 	    printf '%s\n{"directory": "%s", "file": "%s", "command": "%s %s"}' "$$separator" "$(CURDIR)" $$f "$$flags" $$f; \
 	    separator=,; done; printf '\n]\n'; } >$@
-# What cppcheck, clang-tidy and clang's analyzer (what scan-build runs, with its checkers) have to
-# say, of all files that are newer than their last look: a quarter of an hour of two processors for
-# the whole tree. The analyzer leaves tests out: a failed assertion goes on there, so that every
+# Whether clang-format would change a line, and what cppcheck, clang-tidy and clang's analyzer (what
+# scan-build runs, with its checkers) have to say, of all files that are newer than their last look:
+# a quarter of an hour of two processors for the whole tree. The analyzer leaves tests out: a failed assertion goes on there, so that every
 # later line may read nothing; the sanitizers run them. What is turned off stands in .clang-tidy and
 # in .ci/*-suppressions.txt, with its reason.
 LINT      := build/lint
 LINT_C    := $(sort $(filter-out tests/foreign/% mpi/module/%,$(patsubst ./%,%,$(shell find $(PARTS) cli tests -name '*.c'))))
+LINT_H    := $(sort $(shell find $(PARTS) cli tests -name '*.h'))
 ANALYZE_C := $(filter-out tests/%,$(LINT_C))
 ANALYZER_OFF = .ci/analyzer-suppressions.txt
 LINT_FLAGS = -D_GNU_SOURCE -DSTRAIT_VERSION='"$(VERSION)"' -DSTRAIT_COMMIT='""' \
              -DSTRAIT_COMMIT_DATE='""' -DSTRAIT_MODE='"$(MODE)"'
 .PHONY: lint lint-only
 lint:
-	@./setup.sh cppcheck clang clang-tidy
+	@./setup.sh cppcheck clang clang-format clang-tidy
 	@$(MAKE) --no-print-directory -k -j$(or $(JOBS),$$(nproc)) lint-only
 	@echo "lint: nothing found in $(words $(LINT_C)) files"
-lint-only: $(LINT)/cppcheck $(LINT_C:%=$(LINT)/%.tidy) $(ANALYZE_C:%=$(LINT)/%.analyzed)
-$(LINT)/cppcheck: $(LINT_C) $(shell find $(PARTS) cli tests -name '*.h') .ci/cppcheck.cfg .ci/cppcheck-suppressions.txt
+lint-only: $(LINT)/format $(LINT)/cppcheck $(LINT_C:%=$(LINT)/%.tidy) $(ANALYZE_C:%=$(LINT)/%.analyzed)
+# Of version 14; another one lays some lines out in another way.
+$(LINT)/format: $(LINT_C) $(LINT_H) .clang-format
+	@mkdir -p $(@D)
+	@echo "  clang-format"
+	$(Q)clang-format --dry-run -Werror $(LINT_C) $(LINT_H)
+	@touch $@
+$(LINT)/cppcheck: $(LINT_C) $(LINT_H) .ci/cppcheck.cfg .ci/cppcheck-suppressions.txt
 	@mkdir -p $(@D)
 	@echo "  cppcheck"
 	@for f in $$(sed -n 's/.*<function name="\([a-z_]*\)".*/\1/p' .ci/cppcheck.cfg); do \

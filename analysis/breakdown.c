@@ -26,14 +26,16 @@ struct placed {
     size_t at;
 };
 
+struct by_rank {
+    struct ends *ends;     /* see ends_of; NULL: not looked at yet */
+    struct placed *sorted; /* those that can be on a path, what comes first first; NULL: not */
+    size_t n_sorted;
+};
+
 struct walk {
     const struct strait_log *logs;
     int n_ranks;
-    struct by_rank {
-        struct ends *ends;     /* see ends_of; NULL: not looked at yet */
-        struct placed *sorted; /* those that can be on a path, what comes first first; NULL: not */
-        size_t n_sorted;
-    } *of;
+    struct by_rank *of;
     /* Blocks that were unpacked last, of ranks whose numbers differ in this: a path often comes
      * back to the same few. */
     struct unpacked {

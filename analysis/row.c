@@ -263,8 +263,8 @@ static json_t *approximations(const struct strait_trial *p, const struct strait_
     const struct strait_codec_choice *choices[] = {&e->up, &e->down};
     for (int i = 0; i < 2 && !p->run.measured_cost; i++)
         if (p->own_profiles[i] && !choices[i]->profile)
-            note(list, STRAIT_NOTE_PROFILE "%scodec %s: its costs are those of %s (%s)",
-                 ways[i], choices[i]->spec.ops->name, p->own_profiles[i]->machine,
+            note(list, STRAIT_NOTE_PROFILE "%scodec %s: its costs are those of %s (%s)", ways[i],
+                 choices[i]->spec.ops->name, p->own_profiles[i]->machine,
                  p->own_profiles[i]->title);
     const bool spread = e->network->share_spread > 0;
     if (!p->run.real_payload && (strcmp(c->backend, "emu") == 0 || strcmp(c->backend, "mpi") == 0))

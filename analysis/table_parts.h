@@ -12,7 +12,7 @@ struct strait_table {
     bool spares[STRAIT_TABLE_MAX_COLUMNS]; /* left out where that saves continuing below */
     size_t n_columns;
     size_t n_keys; /* columns that name a row; 0: the first */
-    char **cells; /* row by row */
+    char **cells;  /* row by row */
     size_t n_cells, cap_cells;
     bool *rules; /* by row: a line above */
     size_t cap_rules;

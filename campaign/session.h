@@ -22,7 +22,8 @@ struct strait_session {
     double dilation;
     struct strait_compare_options within; /* for --on both */
     struct strait_shard shard;            /* of points */
-    bool json, fresh, no_breakeven, check, every_round, live, spans; /* spans: kept in the folder */
+    bool json, fresh, no_breakeven, check, every_round, live;
+    bool spans; /* are kept in the folder */
     /* --- state */
     struct strait_mpi_world *world; /* of --on mpi */
     const struct strait_afar *afar; /* emulates elsewhere; NULL: here */

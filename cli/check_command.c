@@ -230,13 +230,12 @@ static void print_json(const struct check *c)
         const struct verdict *v = &c->verdicts[b];
         const bool all = v->first.code == STRAIT_OK;
         json_array_append_new(
-            backends,
-            json_pack("{s:s, s:i, s:o, s:o, s:s?, s:O?}", "backend", v->backend->name, "can",
-                      (int)v->n_can, "memory_bytes",
-                      v->max_bytes > 0 ? strait_json_number(v->max_bytes) : json_null(),
-                      "training_s",
-                      v->training_s > 0 ? strait_json_number(v->training_s) : json_null(),
-                      "why_not", all ? NULL : v->first.text, "not_modelled", v->effects));
+            backends, json_pack("{s:s, s:i, s:o, s:o, s:s?, s:O?}", "backend", v->backend->name,
+                                "can", (int)v->n_can, "memory_bytes",
+                                v->max_bytes > 0 ? strait_json_number(v->max_bytes) : json_null(),
+                                "training_s",
+                                v->training_s > 0 ? strait_json_number(v->training_s) : json_null(),
+                                "why_not", all ? NULL : v->first.text, "not_modelled", v->effects));
     }
     json_t *out = json_pack("{s:s, s:i, s:o}", "experiment", c->sweep->file, "points",
                             (int)c->sweep->n_points, "backends", backends);

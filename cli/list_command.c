@@ -153,9 +153,10 @@ static int show(const char *what, const char *name, bool json, struct strait_err
     }
     if (what) {
         char expected[LISTS_CHARS] = "";
-        for (size_t i = 0; i < N_LISTS; i++)
-            strait_text_add(expected, sizeof(expected), "%s%s",
-                            i == 0 ? "" : i + 1 < N_LISTS ? ", " : " or ", names[i]);
+        for (size_t i = 0; i < N_LISTS; i++) {
+            const char *before = i + 1 < N_LISTS ? ", " : " or ";
+            strait_text_add(expected, sizeof(expected), "%s%s", i > 0 ? before : "", names[i]);
+        }
         return strait_refuse_name(err, STRAIT_ERR_USAGE, "list", expected, what, names);
     }
     for (size_t i = 0; i < N_LISTS; i++) {

@@ -70,10 +70,10 @@ int strait_strategy_rows(json_t *out, struct strait_error *err)
     const struct strait_strategy *const *all = strait_strategies(&n);
     for (size_t i = 0; i < n; i++) {
         json_t *params = strait_param_rows(all[i]->params, all[i]->n_params);
-        if (json_array_append_new(out, json_pack("{s:s, s:s, s:b, s:s, s:o}", "name", all[i]->name,
-                                                 "summary", all[i]->summary, "trains",
-                                                 all[i]->trains, "source", all[i]->source,
-                                                 "parameters", params)) != 0)
+        if (json_array_append_new(out,
+                                  json_pack("{s:s, s:s, s:b, s:s, s:o}", "name", all[i]->name,
+                                            "summary", all[i]->summary, "trains", all[i]->trains,
+                                            "source", all[i]->source, "parameters", params)) != 0)
             return strait_error_set(err, STRAIT_ERR_NOMEM, "list", "no memory for strategies");
     }
     return 0;

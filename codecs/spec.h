@@ -34,8 +34,7 @@ const char *strait_codec_spec_text(char text[STRAIT_SPEC_CHARS],
 const char *strait_codec_settings_text(char text[STRAIT_SPEC_CHARS],
                                        const struct strait_codec_spec *spec);
 /** One parameter's value as text: the choice's name, or the shortest decimal that reads back. */
-const char *strait_codec_param_text(char text[64], const struct strait_param *p,
-                                    double value);
+const char *strait_codec_param_text(char text[64], const struct strait_param *p, double value);
 /** Parse a number or choice. Errors: INPUT naming `where` and what was expected. */
 int strait_codec_param_parse(double *value, const struct strait_param *p, const char *text,
                              const char *where, struct strait_error *err);

@@ -7,9 +7,9 @@
 
 struct strait_mpi_world {
     const struct strait_mpi_calls *calls;
-    void *mpi;    /* the module's handle */
-    void *module; /* the loader's */
-    int me, n;    /* this process, of how many */
+    void *mpi;       /* the module's handle */
+    void *module;    /* the loader's */
+    int me, n;       /* this process, of how many */
     double talked_s; /* when this process last told or heard something, by strait_clock_s */
     char library[STRAIT_MPI_TEXT_CHARS];
 };

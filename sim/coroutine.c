@@ -75,7 +75,7 @@ struct strait_coroutine {
     struct strait_coroutines *all;
     void (*fn)(void *);
     void *arg;
-    char *stack; /* with stack_bytes; of a shared one all->shared */
+    char *stack;    /* with stack_bytes; of a shared one all->shared */
     uint64_t *kept; /* of a shared one: what it had on the stack, or how that differs from `like` */
     struct strait_stack_image *like; /* NULL: what it had */
     unsigned cap_kept;               /* bytes */

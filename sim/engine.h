@@ -77,7 +77,7 @@ struct strait_lane {
     struct strait_task *task;
 };
 
-struct strait_node { /* one rank */
+struct strait_node {                         /* one rank */
     struct strait_inbox *inboxes;            /* of channels that were read or sent on, some few */
     struct strait_stream *last;              /* that was sent on, likewise */
     struct strait_slots slots[STRAIT_TIMER]; /* a timer has as many as it is asked for */

@@ -13,7 +13,7 @@ enum { MAX_RANKS = 30000, MAX_ONE_LANE_RANKS = 1000001 };
 
 struct world;
 
-struct pump { /* of a stream that is not idle */
+struct pump {                /* of a stream that is not idle */
     struct strait_flow flow; /* `finish` is its timer while it waits for the next one */
     struct pump *next;       /* spare */
 };

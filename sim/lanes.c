@@ -9,7 +9,7 @@
 struct strait_task { /* of a lane */
     struct strait_coroutine *coroutine;
     struct strait_heap_node timer;
-    struct strait_task *next; /* ready */
+    struct strait_task *next;           /* ready */
     struct strait_task *before, *after; /* in the list of all */
 };
 

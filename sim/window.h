@@ -31,9 +31,9 @@ struct strait_window {
      * with a window of full_window_bytes and has carried full_bytes so far. */
     double full_s, full_window_bytes, full_bytes;
     double block_bytes; /* sent by one connection before it is the next one's turn */
-    double ready_s;  /* when the last connection may send again, by its own acknowledgements */
-    double queue_s;  /* how long the last byte waited in that queue */
-    double rto_s;    /* after the last flow */
+    double ready_s;     /* when the last connection may send again, by its own acknowledgements */
+    double queue_s;     /* how long the last byte waited in that queue */
+    double rto_s;       /* after the last flow */
 };
 
 /** A stream when it is set up, all connections together.

@@ -33,7 +33,7 @@ struct strait_tensor_fill_pool {
 };
 
 struct strait_tensor_fill_row {
-    const struct strait_recording *recorded;   /* the recording of this very tensor, or NULL */
+    const struct strait_recording *recorded; /* the recording of this very tensor, or NULL */
     const struct strait_tensor_fill_pool *tiled_from; /* else: the pool of its class */
     size_t n_elems;
 };

@@ -39,12 +39,12 @@ extern const char strait_learned_header[];
 const char *strait_learned_line(char buf[512], const struct strait_learned_setting *s);
 
 struct strait_margin {
-    double off;       /* the model's own error, a logarithm: nine of ten were less off */
-    double down, up;  /* factors on this and what is known, together */
-    size_t n;         /* settings that it was learned on */
-    char of[64];      /* "loss, loss-based, server, long": the kind that these share */
-    double widened;   /* times; 1 where such settings were tried */
-    char why[200];    /* what was not tried: "clients 5000, tried 2 to 36"; "" */
+    double off;      /* the model's own error, a logarithm: nine of ten were less off */
+    double down, up; /* factors on this and what is known, together */
+    size_t n;        /* settings that it was learned on */
+    char of[64];     /* "loss, loss-based, server, long": the kind that these share */
+    double widened;  /* times; 1 where such settings were tried */
+    char why[200];   /* what was not tried: "clients 5000, tried 2 to 36"; "" */
 };
 
 /** The margin of a case from all settings of its kind: with `off`, their 0.9 quantile, each of them

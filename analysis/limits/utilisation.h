@@ -19,7 +19,7 @@ enum strait_use {
 };
 
 struct strait_utilisation {
-    double *links;                /* by link: share of the time that it was filled; owned */
+    double *links; /* by link: share of the time that it was filled; owned */
     double *accelerators, *cores, *host_links; /* by rank; owned */
     int n_links, n_ranks;
 };

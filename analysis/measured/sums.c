@@ -178,17 +178,17 @@ static int pass_on(struct piece *p, const struct strait_sum_cut *cut, int first_
 /* As many pieces of the cut as the cuts together may take. */
 static int measure(struct piece *p, const struct strait_sum_cut *cut, struct strait_error *err)
 {
-    const size_t n_elems = p->e->model->n_elems, n = n_parts_of(p, cut),
-                 n_cuts = (size_t)p->n_cuts, ranks = (size_t)p->e->n_clients;
+    const size_t n_elems = p->e->model->n_elems, n = n_parts_of(p, cut), n_cuts = (size_t)p->n_cuts,
+                 ranks = (size_t)p->e->n_clients;
     const size_t piece_bytes = 4 * (n_elems / n + 1) * ranks;
     const size_t afford = MAX_BYTES / n_cuts / piece_bytes + 1, n_pieces = afford < n ? afford : n;
     const size_t every = n_pieces * n_cuts / MAX_TIMED + 1; /* this one is timed */
     for (size_t i = 0; i < n_pieces; i++) {
         const size_t at = i * n / n_pieces;
         cut_out(p, n_elems * at / n, n_elems * (at + 1) / n);
-        if (p->n_slices > 0 && (make_room(p, err) != 0 ||
-                                pass_on(p, cut, (int)(at % ranks), i % every == 0,
-                                        (double)n / (double)n_pieces, err) != 0))
+        if (p->n_slices > 0 &&
+            (make_room(p, err) != 0 || pass_on(p, cut, (int)(at % ranks), i % every == 0,
+                                               (double)n / (double)n_pieces, err) != 0))
             return -1;
     }
     return 0;

@@ -273,7 +273,7 @@ static json_t *names_of_task(const struct strait_grid *g, size_t first, char *co
                        *before = json_string_value(json_array_get(all, s));
             const size_t n = strlen(task);
             if (strncmp(value, task, n) == 0 && (value[n] == ' ' || value[n] == '\0'))
-                value += n + (value[n] == ' '); /* the panel says it */
+                value += n + (value[n] == ' ');               /* the panel says it */
             const bool bare = isdigit((unsigned char)*value); /* 0.03 of what? */
             json_array_set_new(all, s,
                                json_sprintf("%s%s%s%s%s", before, *before && *value ? ", " : "",

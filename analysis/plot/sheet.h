@@ -7,7 +7,7 @@ enum { STRAIT_SHEET_MAX_TICS = 64, STRAIT_SHEET_POINTS = 72 /* an inch */ };
 /* Letters of DejaVu Sans: their mean width and the distance of lines, in font sizes. */
 #define STRAIT_SHEET_LETTER 0.62
 enum { STRAIT_SHEET_NAME_LETTERS = 44 }; /* of a category across, in one line */
-#define STRAIT_SHEET_LINE   1.4
+#define STRAIT_SHEET_LINE 1.4
 
 struct strait_sheet {
     const json_t *figure;

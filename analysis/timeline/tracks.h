@@ -11,15 +11,17 @@ struct strait_track_span {
     bool critical;
 };
 
+struct strait_track {
+    enum strait_track_kind kind;
+    int lane;
+    int number; /* of tracks of its kind and lane */
+    double end_s;
+};
+
 struct strait_tracks {
     struct strait_track_span *spans; /* in the order of their starts */
     size_t n_spans;
-    struct strait_track {
-        enum strait_track_kind kind;
-        int lane;
-        int number; /* of tracks of its kind and lane */
-        double end_s;
-    } * tracks;
+    struct strait_track *tracks;
     int n_tracks;
 };
 

@@ -44,14 +44,16 @@ struct peer {
     bool sending;
 };
 
+struct task {
+    bool done, given;
+    int n_lost;
+};
+
 struct lead {
     struct strait_crew *crew;
     const size_t *tasks;
     size_t n, n_done, from; /* before `from` all are done or given */
-    struct task {
-        bool done, given;
-        int n_lost;
-    } * state;
+    struct task *state;
     struct peer *peers;
     const struct strait_crew_use *use;
 };

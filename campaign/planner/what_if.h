@@ -13,7 +13,7 @@ enum strait_faster {
     STRAIT_FASTER_CORES, /* more of the server's, not faster ones */
     STRAIT_FASTER_ADD,
     STRAIT_FASTER_HOST_LINK, /* to the accelerator */
-    STRAIT_FASTER_CLIENTS, /* their ports, both ways; then each way */
+    STRAIT_FASTER_CLIENTS,   /* their ports, both ways; then each way */
     STRAIT_FASTER_CLIENT_OUT,
     STRAIT_FASTER_CLIENT_IN,
     STRAIT_FASTER_SERVER, /* likewise */

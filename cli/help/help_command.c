@@ -41,11 +41,10 @@ static int print_manual(const char *const *words, size_t n_words, struct strait_
     return 0;
 }
 
-static const char notes[] =
-    "  strait help net up\n"
-    "  strait help --man run | man -l -\n"
-    "  strait help --completion bash > \\\n"
-    "      ~/.local/share/bash-completion/completions/strait\n";
+static const char notes[] = "  strait help net up\n"
+                            "  strait help --man run | man -l -\n"
+                            "  strait help --completion bash > \\\n"
+                            "      ~/.local/share/bash-completion/completions/strait\n";
 
 int strait_command_help(int argc, char **argv)
 {

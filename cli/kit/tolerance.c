@@ -17,10 +17,9 @@ static int parse(double *out, enum strait_unit unit, const char *text, const cha
 int strait_tolerance_parse(struct strait_compare_options *out, const struct strait_tolerance *given,
                            struct strait_error *err)
 {
-    const bool failed =
-        parse(&out->tolerance_ratio, STRAIT_UNIT_PERCENT, given->ratio ? given->ratio : "10 %",
-              "--tolerance", err) != 0 ||
-        parse(&out->floor_s, STRAIT_UNIT_TIME, given->floor ? given->floor : "5 ms", "--floor",
-              err) != 0;
+    const bool failed = parse(&out->tolerance_ratio, STRAIT_UNIT_PERCENT,
+                              given->ratio ? given->ratio : "10 %", "--tolerance", err) != 0 ||
+                        parse(&out->floor_s, STRAIT_UNIT_TIME, given->floor ? given->floor : "5 ms",
+                              "--floor", err) != 0;
     return failed ? -1 : 0;
 }

@@ -328,11 +328,13 @@ static int measure(struct order *o, struct strait_error *err)
     if (strait_mpi_world_open(&w, err) != 0)
         return -1;
     links.paths = calloc((size_t)w->n, sizeof(*links.paths));
-    int failed = !links.paths ? strait_error_memory(err, NULL)
-                 : w->n < 2   ? strait_refuse(err, NULL,
-                                              "expected two processes or more (mpirun "
-                                              "-n 2), found 1")
-                              : strait_mpi_measure(w, &links, err);
+    int failed;
+    if (!links.paths)
+        failed = strait_error_memory(err, NULL);
+    else if (w->n < 2)
+        failed = strait_refuse(err, NULL, "expected two processes or more (mpirun -n 2), found 1");
+    else
+        failed = strait_mpi_measure(w, &links, err);
     if (!failed && w->me == 0) {
         const double wire = (1514 + o->plan.overhead_bytes) / 1448;
         snprintf(o->source, sizeof(o->source), "--on mpi, %d ranks, %.60s", w->n, w->library);

@@ -119,7 +119,7 @@ static bool is_among(const char *name, const char *const *names)
 static bool is_kind(const char *kind)
 {
     static const char *const kinds[] = {"param", "update", "grad", "change", "any", NULL},
-                            *const sums[] = {"sum", "halving", "tree", "all_to_all", NULL};
+                             *const sums[] = {"sum", "halving", "tree", "all_to_all", NULL};
     char name[16], how[16], tail;
     int n_ranks;
     const int n = sscanf(kind, "%15[a-z] %15[a-z_] %d%c", name, how, &n_ranks, &tail);
@@ -234,8 +234,8 @@ int strait_profile_load(struct strait_profile **out, const char *name_or_path,
     if (!json)
         return -1;
     const json_t *inside = json_object_get(json_object_get(json, "machine"), "profile");
-    const int failed = read_at(out, inside ? inside : json, name_or_path,
-                               inside ? "/machine/profile" : "", err);
+    const int failed =
+        read_at(out, inside ? inside : json, name_or_path, inside ? "/machine/profile" : "", err);
     json_decref(json);
     return failed;
 }

@@ -81,8 +81,7 @@ SZ_AVX2 void sz_avx2_symbols(uint8_t *sym, const int32_t *q, unsigned shift)
      MEMBER1(m, 6) | MEMBER1(m, 7))
 #define FOUR(f, m)    f((m)), f((m) + 1), f((m) + 2), f((m) + 3)
 #define SIXTEEN(f, m) FOUR(f, m), FOUR(f, (m) + 4), FOUR(f, (m) + 8), FOUR(f, (m) + 12)
-#define MANY(f, m)                                                                                 \
-    SIXTEEN(f, m), SIXTEEN(f, (m) + 16), SIXTEEN(f, (m) + 32), SIXTEEN(f, (m) + 48)
+#define MANY(f, m)    SIXTEEN(f, m), SIXTEEN(f, (m) + 16), SIXTEEN(f, (m) + 32), SIXTEEN(f, (m) + 48)
 #define ALL(f)        MANY(f, 0), MANY(f, 64), MANY(f, 128), MANY(f, 192)
 static const uint64_t ranks[256] = {ALL(RANKS)};
 static const uint64_t members[256] = {ALL(MEMBERS)};

@@ -4,7 +4,7 @@
 #include <string.h>
 
 /* Adding 1.5 * 2^23 rounds a float below 2^22 in magnitude to an integer, held in its low bits. */
-#define SZ_MAGIC 12582912.0f
+#define SZ_MAGIC       12582912.0f
 #define SZ_MAX_INTEGER 4194303.0f
 
 static inline uint32_t sz_bits_of(float x)

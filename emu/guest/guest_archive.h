@@ -10,7 +10,7 @@ struct archive;
 struct strait_emu_archive {
     struct archive *writer; /* of libarchive */
     const char *path;       /* borrowed */
-    char **seen; /* names that are in it */
+    char **seen;            /* names that are in it */
     size_t n_seen, cap_seen;
 };
 

@@ -4,12 +4,12 @@
 #include "workloads/rank/backend.h"
 
 struct strait_emu_dilation {
-    double k;            /* real seconds for one virtual one: 1, 2, 3 ... 64, or as asked */
-    double k_cpu;        /* smallest k for the measured jobs */
-    double k_net;        /* smallest k for the links, and for ranks that start together */
-    double net_cpu_s;    /* CPU seconds of the network a gigabit, on which k_net is based */
+    double k;              /* real seconds for one virtual one: 1, 2, 3 ... 64, or as asked */
+    double k_cpu;          /* smallest k for the measured jobs */
+    double k_net;          /* smallest k for the links, and for ranks that start together */
+    double net_cpu_s;      /* CPU seconds of the network a gigabit, on which k_net is based */
     bool net_cpu_measured; /* on this machine, before the run; else built in */
-    unsigned n_compute;  /* measured jobs that may run at once */
+    unsigned n_compute;    /* measured jobs that may run at once */
 };
 
 /** Choose the dilation.

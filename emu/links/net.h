@@ -29,13 +29,13 @@ enum { STRAIT_EMU_CHANGE_CHARS = 256 };
 /* A frame from s to d crosses out[s], then in[d]; with sites also the links between them on the
  * network's path. Its delay is the sum of their delays. */
 struct strait_emu_net_plan {
-    int n_nodes;                 /* 1 and more */
-    struct strait_link *out;     /* n_nodes: from the node to the switch */
-    struct strait_link *in;      /* n_nodes: from the switch to the node */
+    int n_nodes;             /* 1 and more */
+    struct strait_link *out; /* n_nodes: from the node to the switch */
+    struct strait_link *in;  /* n_nodes: from the switch to the node */
     const struct strait_network
-        *sites;                      /* borrowed while the net is there; NULL: a star. Its paths */
-    struct strait_link *between;     /* relay: its links from number 2 n_nodes on */
-    double overhead_bytes;      /* for each segment beside its 14 byte Ethernet header: 0 as tc tbf
+        *sites;                  /* borrowed while the net is there; NULL: a star. Its paths */
+    struct strait_link *between; /* relay: its links from number 2 n_nodes on */
+    double overhead_bytes;       /* for each segment beside its 14 byte Ethernet header: 0 as tc tbf
                                    counts, 24 on a real wire (preamble, checksum, gap) */
     double dilation;            /* real seconds for one virtual second, at least 1; 0 counts as 1 */
     double rto_min_s;           /* virtual, smallest retransmission time-out; 0: 0.2 */

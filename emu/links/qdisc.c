@@ -185,8 +185,8 @@ static int set_netem(int fd, uint16_t flags, int index, const struct strait_emu_
     begin_queue(m, flags, index, s->netem_bytes_per_s > 0 ? TBF_CLASS : TC_H_ROOT, NETEM_HANDLE,
                 "netem");
     const struct tc_netem_qopt fixed = {.limit = NETEM_LIMIT_PACKETS, .loss = s->loss};
-    const struct tc_netem_rate rate = {
-        .rate = s->netem_bytes_per_s > 0 ? s->netem_bytes_per_s : ORDER_BYTES_PER_S};
+    const struct tc_netem_rate rate = {.rate = s->netem_bytes_per_s > 0 ? s->netem_bytes_per_s
+                                                                        : ORDER_BYTES_PER_S};
     struct nlattr *const options = mnl_attr_nest_start(&m->head, TCA_OPTIONS);
     strait_emu_message_put(m, &fixed, sizeof(fixed));
     mnl_attr_put(&m->head, TCA_NETEM_LATENCY64, sizeof(s->delay_ns), &s->delay_ns);

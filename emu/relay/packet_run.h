@@ -8,14 +8,14 @@
 #include "emu/links/segment.h"
 
 struct strait_emu_packet_run {
-    struct strait_heap_node due;   /* by the time of its next event */
+    struct strait_heap_node due;        /* by the time of its next event */
     struct strait_emu_packet_run *next; /* in the pool */
     unsigned pool_class;
     int dst;
     int links[STRAIT_MAX_HOPS], n_hops, hop; /* its path, and the link that it waits for */
     struct strait_emu_shape shape;
-    double first_s;    /* when its first segment is complete at the link that it waits for */
-    double s_per_byte; /* spacing of the segments after it */
+    double first_s;       /* when its first segment is complete at the link that it waits for */
+    double s_per_byte;    /* spacing of the segments after it */
     uint64_t key, number; /* of what links draw for it (core/random.h) */
     size_t len_bytes;
     unsigned char bytes[];

@@ -29,8 +29,8 @@ struct strait_wire_link {
     double bytes_per_s, delay_s, jitter_s, loss_ratio, queue_bytes;
     const struct strait_jitter *jitter;     /* NULL: uniform */
     const struct strait_schedule *schedule; /* NULL: bytes_per_s stays */
-    double queued_bytes;                  /* from `waiting` on */
-    struct strait_packet_on_wire *waiting; /* the first one that was not transmitted at in_s */
+    double queued_bytes;                    /* from `waiting` on */
+    struct strait_packet_on_wire *waiting;  /* the first one that was not transmitted at in_s */
     double free_s, in_s; /* when the last packet has left; the latest arrival so far, after its
                             delay, which no later packet may precede */
     struct strait_packet_on_wire *first, *last; /* by out_s */

@@ -110,9 +110,9 @@ uint64_t strait_connection_received_bytes(const struct strait_connection *c)
 /* One deadline for all purposes; it may come too early, never too late. */
 void strait_connection_arm(struct strait_connection *c)
 {
-    strait_wire_at(c->wire, &c->node,
-                   fmin(fmin(fmin(c->timer_s, c->send_s), c->try_s),
-                        fmin(c->delack_s, c->held_until_s)));
+    strait_wire_at(
+        c->wire, &c->node,
+        fmin(fmin(fmin(c->timer_s, c->send_s), c->try_s), fmin(c->delack_s, c->held_until_s)));
 }
 
 /* --- receiver -------------------------------------------------------------------------------- */

@@ -149,8 +149,8 @@ struct strait_connection {
     double delivered, delivered_s, first_s, limited_until, pacing_per_s;
     double own_memory_bytes, burst_memory_bytes; /* of super-packets in the own port; of the last */
     struct strait_packet_on_wire *burst_first, *burst_last; /* its segments, until it is complete */
-    uint64_t burst_seq;                          /* its first one */
-    bool is_held;                                /* until one has left the own port */
+    uint64_t burst_seq;                                     /* its first one */
+    bool is_held;                                           /* until one has left the own port */
     uint64_t n_sent;
     struct strait_cubic cubic;
     struct strait_hystart hystart;

@@ -23,7 +23,7 @@ struct strait_flow { /* in the caller's memory; zero it once */
     double weight;   /* share of a link relative to other flows' weights; 0 counts as 1 */
     /* Private to the solver. */
     struct strait_component *component, *of_class; /* of_class: where that is divided */
-    int link[STRAIT_FLOW_MAX_LINKS]; /* n_links different ones */
+    int link[STRAIT_FLOW_MAX_LINKS];               /* n_links different ones */
     int n_links;
     double cap; /* bytes/s of the narrowest private link */
     bool capped;

@@ -255,12 +255,14 @@ static void spare(void)
     strait_table_column(t, "spare", false);
     strait_table_spare(t);
     row(t, "x", "12", "there");
-    expect_within(t, 12, "a  bb  spare\n"
-                         "─  ──  ─────\n"
-                         "x  12  there\n");
-    expect_within(t, 11, "a  bb\n"
-                         "─  ──\n"
-                         "x  12\n");
+    expect_within(t, 12,
+                  "a  bb  spare\n"
+                  "─  ──  ─────\n"
+                  "x  12  there\n");
+    expect_within(t, 11,
+                  "a  bb\n"
+                  "─  ──\n"
+                  "x  12\n");
     strait_table_free(t);
 }
 

@@ -4,12 +4,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct strait_label {
+    uint32_t at, len, value;
+};
+
 struct strait_labels {
     char *bytes; /* all labels, one behind the other */
     size_t n_bytes, cap_bytes;
-    struct {
-        uint32_t at, len, value;
-    } * items;
+    struct strait_label *items;
     size_t n, cap_items;
     uint32_t *table; /* index of an item + 1; 0: free */
     size_t cap_table;

@@ -23,14 +23,16 @@ struct rank {
     size_t next_call, n_ended;
 };
 
+struct place {
+    int rank;
+    uint32_t node;
+};
+
 struct writer {
     const struct strait_program *g;
     struct rank *ranks;
     double flop_per_s;
-    struct place {
-        int rank;
-        uint32_t node;
-    } * ready; /* a stack; order matters to nobody's result, only to how much goes on at once */
+    struct place *ready; /* a stack: the order decides only how much goes on at once */
     size_t n_ready;
     size_t n_calls[STRAIT_PROGRAM_MAX_RANKS]; /* collectives that rank has begun */
 };

@@ -5,8 +5,7 @@
 
 /* Half of the single-precision peak of 15.7 TFLOP/s in the data sheet of the NVIDIA V100 (SXM2). */
 #define V100_HALF_PEAK 7.85e12
-#define V100_SOURCE                                                                                \
-    "half of the 15.7 TFLOP/s single-precision peak of the NVIDIA V100 data sheet"
+#define V100_SOURCE    "half of the 15.7 TFLOP/s single-precision peak of the NVIDIA V100 data sheet"
 
 static const struct strait_architecture architectures[] = {
     {.name = "resnet50",

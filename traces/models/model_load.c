@@ -74,8 +74,8 @@ static int load_recorded(struct strait_model **out, const struct recorded *r,
     m->batch = r->batch;
     snprintf(m->device, sizeof m->device, "one core of a server CPU with AVX-512");
     snprintf(m->timing_source, sizeof m->timing_source,
-             "medians of %zu iterations, batch %s, PyTorch 1.13, one thread on %s",
-             n_iters, r->batch_text, m->device);
+             "medians of %zu iterations, batch %s, PyTorch 1.13, one thread on %s", n_iters,
+             r->batch_text, m->device);
     return 0;
 }
 

@@ -12,8 +12,8 @@ enum strait_coded_tensors { STRAIT_CODED_MATRICES, STRAIT_CODED_ALL, STRAIT_CODE
 struct strait_codec_choice {
     struct strait_codec_spec spec;     /* `none` if the file names no codec */
     struct strait_codec_spec lossless; /* for small and one-dimensional tensors */
-    const char *profile;     /* profile named in the file: shipped name or path; NULL: the run's */
-    bool reference;          /* parameters are coded against those that the receiver decoded last */
+    const char *profile; /* profile named in the file: shipped name or path; NULL: the run's */
+    bool reference;      /* parameters are coded against those that the receiver decoded last */
     bool own; /* a reference too: what a sender sends, against what it sent last (EF21) */
     const char *bounds_file; /* bounds of tensors; NULL: the codec's for all */
     double *row_bounds;      /* from there, one a row of the model, of the bound's kind; NAN: the

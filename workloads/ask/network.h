@@ -19,7 +19,7 @@ struct strait_link {
     const struct strait_schedule *present; /* out port of a client: 1 there, 0 away; NULL: always */
     double background_bits_per_s; /* that other traffic takes; already off the rates above */
     int n_flows; /* of others, long TCP flows that compete for this port; of ranks' ports alone */
-    const char *group;            /* "name" of its entry, borrowed from the JSON; NULL: none */
+    const char *group; /* "name" of its entry, borrowed from the JSON; NULL: none */
 };
 
 enum strait_congestion { STRAIT_RENO, STRAIT_BBR, STRAIT_CUBIC };
@@ -68,7 +68,7 @@ struct strait_network {
     /* A stream's share of a link is inversely proportional to the sum of its two ranks' drags, as
      * TCP's is to its round trip. Simulators only; NULL: all shares are equal. */
     double *drag;
-    double share_spread;               /* spread of the shares, keyed draws of 1 +- this */
+    double share_spread; /* spread of the shares, keyed draws of 1 +- this */
     int n_others; /* 1: the last rank is only where flows of others begin and end; 0: none is */
     bool names_congestion;             /* the file does, and not by default */
     bool has_server;                   /* rank 0 has the server's port; for words alone */

@@ -26,15 +26,17 @@ struct record { /* then n_elems values and n_state numbers */
     uint64_t n_state, check; /* check sum of what follows */
 };
 
+struct entry {
+    struct strait_kept_job job;
+    off_t at; /* of its record */
+};
+
 struct strait_kept {
     char *path;
     int fd;
     size_t n_elems;
     pthread_mutex_t mutex;
-    struct entry {
-        struct strait_kept_job job;
-        off_t at; /* of its record */
-    } * entries;
+    struct entry *entries;
     size_t n, cap;
     off_t end;
 };

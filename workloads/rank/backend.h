@@ -91,8 +91,8 @@ struct strait_rank {
     const struct strait_backend *backend;
     struct strait_run *run;
     int me;
-    int lane;   /* 0: the rank's first; others in order of spawning */
-    void *wrap; /* the rank's state in rank.h, shared by its lanes; set by run->rank_begin */
+    int lane;      /* 0: the rank's first; others in order of spawning */
+    void *wrap;    /* the rank's state in rank.h, shared by its lanes; set by run->rank_begin */
     double left_s; /* when a collective that reads connections ended last (open_mpi.c); 0: none */
 };
 
@@ -138,8 +138,8 @@ struct strait_run {
     bool
         in_process; /* fluid: no child of its own; what a rank that was cut off held is not freed */
     struct strait_mpi_world *world; /* mpi: the processes that an MPI launcher started */
-    uint64_t limit_messages;   /* sim, fluid: fail beyond these; 0: none */
-    double limit_bytes;        /* sim, fluid: memory of the simulation; 0: most of what is free */
+    uint64_t limit_messages;        /* sim, fluid: fail beyond these; 0: none */
+    double limit_bytes; /* sim, fluid: memory of the simulation; 0: most of what is free */
     /** Called twice a second in the calling process during the run, and with NULL when it has ended
      *  in any way; simulations do so only where something trains for real. NULL: not called. */
     void (*watch)(const struct strait_run *run, const struct strait_live *live);

@@ -17,7 +17,7 @@ struct strait_task {
     double bound;
     const struct strait_bound *by_row; /* of each parameter of the model; NULL: one for all */
     const float *scales;               /* of each slice; NULL: their own */
-    unsigned char *out; /* for encode: room_bytes, at least what the codec needs */
+    unsigned char *out;                /* for encode: room_bytes, at least what the codec needs */
     size_t room_bytes;
     uint64_t key, own; /* of encode's random draws */
     size_t len_bytes;

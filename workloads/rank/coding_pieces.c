@@ -107,11 +107,11 @@ static const struct strait_codec_cost *lossless_cost(const struct strait_codec *
     return costs[c->number];
 }
 
-static struct strait_costs_there *costs_there(struct strait_codec *c)
+static struct strait_cached_costs *cached_costs(struct strait_codec *c)
 {
-    if (!c->there && (c->there = malloc(sizeof(*c->there))))
-        c->there->bound[0] = c->there->bound[1] = NAN;
-    return c->there;
+    if (!c->cached && (c->cached = malloc(sizeof(*c->cached))))
+        c->cached->bound[0] = c->cached->bound[1] = NAN;
+    return c->cached;
 }
 
 /* Look a bound up in the profile once: rounds and parts of tensors share the result. With real
@@ -127,15 +127,15 @@ static struct strait_codec_cost cost_at(struct strait_rank *r, struct strait_cod
         return changes ? w->point->changes[c - w->codecs] : *lossy_cost(c);
     pthread_mutex_lock(&w->mutex);
     struct strait_codec_cost cost = {0};
-    struct strait_costs_there *there = costs_there(c);
-    if (!there) {
+    struct strait_cached_costs *cached = cached_costs(c);
+    if (!cached) {
         strait_error_memory(&err, NULL);
-    } else if (bound == there->bound[changes]) {
-        cost = there->lossy[changes];
+    } else if (bound == cached->bound[changes]) {
+        cost = cached->lossy[changes];
     } else if (strait_trial_cost(&cost, w->point, (int)(c - w->codecs), changes, bound, &err) ==
                0) {
-        there->lossy[changes] = cost;
-        there->bound[changes] = bound;
+        cached->lossy[changes] = cost;
+        cached->bound[changes] = bound;
     }
     pthread_mutex_unlock(&w->mutex);
     if (err.code == STRAIT_OK)
@@ -151,10 +151,10 @@ static void estimate_row(void *arg, const struct strait_param_row *row, size_t l
     const struct strait_codec_ops *ops = e->codec->choice->spec.ops;
     const bool lossy = strait_codec_is_lossy(e->codec, row) || ops->flags & STRAIT_CODEC_LOSSLESS;
     const struct strait_bound bound = bound_of(e->codec, strait_model(e->rank), e->within, row);
-    const struct strait_codec_cost there = lossy && bound.kind == e->codec->choice->spec.bound.kind
-                                               ? cost_at(e->rank, e->mine, bound.value, e->changes)
-                                               : e->lossy;
-    const struct strait_codec_cost *cost = lossy ? &there : lossless_cost(e->codec);
+    const struct strait_codec_cost own = lossy && bound.kind == e->codec->choice->spec.bound.kind
+                                             ? cost_at(e->rank, e->mine, bound.value, e->changes)
+                                             : e->lossy;
+    const struct strait_codec_cost *cost = lossy ? &own : lossless_cost(e->codec);
     const double raw_bytes = 4.0 * (double)(hi - lo);
     const size_t exact_bytes =
         !lossy || !e->sized_state ? 0

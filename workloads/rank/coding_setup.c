@@ -384,5 +384,5 @@ void strait_coding_end(struct strait_rank *r)
         forget_memories(c);
     }
     for (int i = 0; i < STRAIT_N_CODECS; i++)
-        free(w->codecs[i].there);
+        free(w->codecs[i].cached);
 }

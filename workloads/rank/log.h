@@ -32,8 +32,8 @@ struct strait_log {
     uint64_t n_messages, payload_bytes, raw_bytes; /* sent to other ranks */
     uint64_t link_bytes;                           /* between the host and its accelerator */
     uint64_t n_added_encoded;                      /* packets added to others without decoding */
-    uint64_t n_missing; /* updates that a round waited for and did without */
-    uint64_t peak_bytes;                           /* most memory that the rank held at once */
+    uint64_t n_missing;     /* updates that a round waited for and did without */
+    uint64_t peak_bytes;    /* most memory that the rank held at once */
     double allocated_bytes; /* and what its process would need for that: footprint.h, else 0 */
     double total_s[STRAIT_N_SPAN_KINDS]; /* sums over all spans of the kind */
     uint64_t n_of_kind[STRAIT_N_SPAN_KINDS];

@@ -13,13 +13,13 @@ struct strait_tensor {
     float *values;                 /* NULL: sized run, or not touched yet */
     struct strait_packet *adopted; /* the packet whose data are the values */
     enum strait_tensor_kind kind : 8;
-    bool held;                     /* counted in the rank's memory */
-    bool is_shared;                /* memory of the point's, in a footprint */
-    unsigned version;              /* changes with every write */
-    struct strait_ranges *ranges;  /* NULL: none yet */
-    struct strait_tensor *spare;   /* spare memory for copies of ranges */
-    size_t cap;                    /* of a spare: elements that its memory has room for */
-    struct strait_tensor *next; /* next range of the parent, or next tensor with its own memory */
+    bool held;                    /* counted in the rank's memory */
+    bool is_shared;               /* memory of the point's, in a footprint */
+    unsigned version;             /* changes with every write */
+    struct strait_ranges *ranges; /* NULL: none yet */
+    struct strait_tensor *spare;  /* spare memory for copies of ranges */
+    size_t cap;                   /* of a spare: elements that its memory has room for */
+    struct strait_tensor *next;   /* next range of the parent, or next tensor with its own memory */
 };
 
 /* Hash table of a tensor's ranges; one handle each. */
@@ -39,14 +39,16 @@ struct strait_prepared {
     bool early_taken[STRAIT_MAX_EARLY_SCRATCH];
 };
 
+struct strait_cached_costs {
+    struct strait_codec_cost lossy[2];
+    double bound[2]; /* NAN: none */
+};
+
 struct strait_codec {
     const struct strait_codec_choice *choice;
-    /* Costs of the last other bounds, plain and against a reference; NULL: none was asked for. */
-    struct strait_costs_there {
-        struct strait_codec_cost lossy[2];
-        double bound[2]; /* NAN: none */
-    } * there;
-    double share; /* of the values that `dgc` sends; 0: its ratio */
+    /* Costs at the last other bounds, of plain tensors and of changes; NULL: none was asked for. */
+    struct strait_cached_costs *cached;
+    double share;                         /* of the values that `dgc` sends; 0: its ratio */
     struct strait_remembered *remembered; /* error feedback and the like, by model position */
     unsigned number;                      /* in the rank's codecs */
     int addressed;                        /* the one receiver of the next packet; -1: all */

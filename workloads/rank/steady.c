@@ -16,12 +16,14 @@ struct steady {
     double period_s;
 };
 
+struct placed {
+    struct strait_span span;
+    size_t at; /* in the log */
+};
+
 /* The spans of one rank in order of start, and the first span of each round. */
 struct track {
-    struct placed {
-        struct strait_span span;
-        size_t at; /* in the log */
-    } * spans;
+    struct placed *spans;
     size_t n_spans, *first; /* n_rounds + 1 */
 };
 

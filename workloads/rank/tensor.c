@@ -241,7 +241,8 @@ static void prepare_early(struct strait_rank *r)
     struct strait_rank_state *w = strait_rank_state_of(r);
     const struct strait_experiment *e = w->point->experiment;
     struct strait_prepared *to = w->prepared;
-    const size_t n = e->strategy->early_scratch ? e->strategy->early_scratch(to->early_elems, e) : 0;
+    const size_t n =
+        e->strategy->early_scratch ? e->strategy->early_scratch(to->early_elems, e) : 0;
     for (size_t i = 0; i < STRAIT_MAX_EARLY_SCRATCH; i++) {
         if (i >= n)
             to->early_elems[i] = 0;

@@ -35,7 +35,7 @@ struct strait_trial {
     struct strait_codec_cost changes[2];
     bool has_changes[2];
     bool has_one_ratio[2]; /* at all bounds that the strategy may give: they change no size */
-    bool guess; /* as in struct strait_trial_options */
+    bool guess;            /* as in struct strait_trial_options */
     /* up, down: the settings whose speeds stand for those that the profile lacks; "": its own */
     char speeds_of[2][STRAIT_SPEC_CHARS];
     struct strait_codec_choice plain; /* `none`, whatever the experiment says */
@@ -43,12 +43,12 @@ struct strait_trial {
     void *sized_states[2];          /* up, down: for predict; NULL if sizes come from the profile */
     struct strait_tensors *tensors; /* real payload only */
     struct strait_tensor_fill_plan
-        *fills[3];                   /* by kind: weights, update, gradients; real payload only */
+        *fills[3];                      /* by kind: weights, update, gradients; real payload only */
     struct strait_estimates *estimates; /* by range, made as needed; shared by ranks that are not
                                            processes */
     double layer_fwd_scale, layer_bwd_scale; /* scale the layers' times to the recorded total */
-    int n_rounds;                    /* to be run; fewer if the rest is extrapolated */
-    double recorded_ratio;           /* share of the model's bytes that is recorded exactly;
+    int n_rounds;                            /* to be run; fewer if the rest is extrapolated */
+    double recorded_ratio;                   /* share of the model's bytes that is recorded exactly;
                                           NAN in a sized run */
     struct strait_reading *readings; /* STRAIT_MAX_READINGS, shared across fork; measured only */
     bool every_round;
@@ -69,7 +69,7 @@ struct strait_trial {
     int n_workers;            /* ranks that train; of any run */
     bool stops_at_target;
     struct strait_network *with_others; /* flows compete with the run's: run.network; else NULL */
-    double n_batches;  /* of all ranks together, and */
+    double n_batches;                   /* of all ranks together, and */
     double gradient_s; /* processor time of one on this machine: 0 until it was checked */
     struct strait_run run;
     struct strait_facts facts;
@@ -87,11 +87,11 @@ struct strait_trial_options {
     bool every_round;                   /* simulate every round, even if they repeat */
     bool one_at_a_time;                 /* emu: as in struct strait_run */
     struct strait_mpi_world *world;     /* mpi: likewise */
-    const char *state; /* of a simulation: the file of what training computed; NULL: none */
-    int n_threads;     /* of a simulation, for real training; 0: one */
-    bool in_process;   /* as in struct strait_run; not where payload is real */
+    const char *state;   /* of a simulation: the file of what training computed; NULL: none */
+    int n_threads;       /* of a simulation, for real training; 0: one */
+    bool in_process;     /* as in struct strait_run; not where payload is real */
     bool without_values; /* to be checked alone: recorded tensors are not looked for */
-    bool plans_memory; /* of a sized run: count what one with real payload would allocate */
+    bool plans_memory;   /* of a sized run: count what one with real payload would allocate */
     void (*watch)(const struct strait_run *run, const struct strait_live *live); /* likewise */
     void *watcher;
 };

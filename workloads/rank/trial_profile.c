@@ -8,7 +8,6 @@
 
 #include "codecs/bundle.h"
 
-
 /* Entries that the rank code may ask for while it runs: a policy's other bounds, and the kernels of
  * strategies that encode by themselves. */
 static bool may_ask(const struct strait_experiment *e, const struct strait_profile_entry *entry)

@@ -94,7 +94,7 @@ SZ_TARGET SZ_ALWAYS void avx2_fused(float *s, const float *v, float w)
 #undef SZ_NAME
 #undef SZ_TARGET
 
-#define SZ_TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")))
+#define SZ_TARGET                __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")))
 #define SZ_NAME(name)            avx512_##name
 #define SZ_SHARE(name)           avx512_share_##name
 #define SZ_MULTIPLY_ADD(s, v, w) MULTIPLY_ADD(s, v, w)

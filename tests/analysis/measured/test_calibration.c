@@ -97,8 +97,7 @@ static struct strait_sweep *sweep_of(const char *const *settings, size_t n)
     struct strait_error err = {0};
     struct strait_sweep *sweep;
     CU_ASSERT_EQUAL_FATAL(
-        strait_sweep_load(&sweep, DATA("experiments/wan-check.json"), settings, n, &err),
-        0);
+        strait_sweep_load(&sweep, DATA("experiments/wan-check.json"), settings, n, &err), 0);
     return sweep;
 }
 

@@ -23,8 +23,8 @@ enum { N_TASKS = 40, FIRST = 100, N_CHARS = 20000 };
 /* Who dies of what. */
 struct fate {
     size_t task;
-    bool always; /* else only the first process that has it */
-    int signal;  /* to the process of MPI that has it, never rank 0; 0: the task's own dies */
+    bool always;  /* else only the first process that has it */
+    int signal;   /* to the process of MPI that has it, never rank 0; 0: the task's own dies */
     size_t longs; /* this task has a long answer */
 };
 

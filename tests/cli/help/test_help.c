@@ -254,7 +254,8 @@ static void in_other_shells(void)
 }
 
 static const struct strait_test tests[] = {
-    {"every command has a table, a page with all of its options, and help of 80 columns", every_command},
+    {"every command has a table, a page with all of its options, and help of 80 columns",
+     every_command},
     {"mandoc and groff find nothing in the pages", pages_are_clean},
     {"help shows a command's page or options, or the nearest command", one_page},
     {"commands, options, experiments, models, codecs and strategies are completed", candidates},

@@ -226,9 +226,8 @@ static void sketchml_by_hand(void)
 {
     static const float x[] = {4, 1, 2, 3};
     struct coded c = coded_open("sketchml", (double[]){2, 0});
-    check_bytes(
-        &c, x, 4,
-        (unsigned char[]){22, 0, 2, 0, 4, 0, 0, 0xc0, 0x3f, 0, 0, 0x60, 0x40, 1 | 8}, 14);
+    check_bytes(&c, x, 4,
+                (unsigned char[]){22, 0, 2, 0, 4, 0, 0, 0xc0, 0x3f, 0, 0, 0x60, 0x40, 1 | 8}, 14);
     c = coded_open("sketchml", (double[]){4, 1});
     coded_pass(&c, x, 4, 0);
     CU_ASSERT(memcmp(c.y, x, sizeof(x)) == 0);

@@ -154,8 +154,8 @@ static char *in_guest(const struct way *way, const char *program, struct strait_
              getenv(ONLY_CASES) ? getenv(ONLY_CASES) : "01234567");
     CU_ASSERT_FATAL(mkdtemp(job) != NULL);
     const char *const argv[] = {program, "--here", SUITE, NULL},
-                      *const read[] = {DATA(""), bin, NULL},
-                      *const none[] = {NULL}, *const env[] = {as, only, NULL};
+                      *const read[] = {DATA(""), bin, NULL}, *const none[] = {NULL},
+                      *const env[] = {as, only, NULL};
     const bool virtual_time = strcmp(way->launcher, "vuml") == 0;
     const struct strait_emu_uml_plan plan = {
         .virtual_time = virtual_time,

@@ -33,8 +33,8 @@ static void bad_plans(void)
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct strait_error err = {0};
         const struct strait_link link = {.rate_bits_per_s = cases[i].rate,
-                                             .delay_s = cases[i].delay,
-                                             .loss_ratio = cases[i].loss};
+                                         .delay_s = cases[i].delay,
+                                         .loss_ratio = cases[i].loss};
         struct strait_link links[2] = {link, link};
         const struct strait_emu_net_plan plan = {.n_nodes = cases[i].n_nodes,
                                                  .out = links,

@@ -38,7 +38,7 @@ static inline void world_init(struct world *w, int n_nodes, double rate_bits_per
     *w = (struct world){.plan = {.n_nodes = n_nodes, .seed = 1, .realtime = true}};
     for (int i = 0; i < n_nodes; i++)
         w->out[i] = w->in[i] = (struct strait_link){.rate_bits_per_s = rate_bits_per_s,
-                                                        .delay_s = i > 0 ? rtt_s / 2 : 0};
+                                                    .delay_s = i > 0 ? rtt_s / 2 : 0};
     w->plan.out = w->out;
     w->plan.in = w->in;
 }

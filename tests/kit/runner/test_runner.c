@@ -74,9 +74,10 @@ static void helper(void)
 
 static void ends(void)
 {
-    static const char *const crash[] = {
-        "--- kit/runner/samples: crashes: ended by signal 9 (Killed)\n    printed before the crash\n",
-        "    1 of its tests did not run\n", "\n1 passed, 1 failed, 1 skipped\n", NULL};
+    static const char *const crash[] = {"--- kit/runner/samples: crashes: ended by signal 9 "
+                                        "(Killed)\n    printed before the crash\n",
+                                        "    1 of its tests did not run\n",
+                                        "\n1 passed, 1 failed, 1 skipped\n", NULL};
     char *out = calloc(1, OUT_BYTES);
     CU_ASSERT_EQUAL(CALL(out, "kit/runner/samples", "skips", "passes", "crashes", "follows"), 1);
     says(out, crash);
@@ -125,7 +126,8 @@ static void usage(void)
 static void junit(void)
 {
     static const char *const lines[] = {
-        "<testsuite name=\"kit/runner/samples\" tests=\"3\" failures=\"1\" errors=\"0\" skipped=\"1\"",
+        "<testsuite name=\"kit/runner/samples\" tests=\"3\" failures=\"1\" errors=\"0\" "
+        "skipped=\"1\"",
         "<testcase classname=\"kit/runner/samples\" name=\"skips\" time=\"",
         "<skipped message=\"a cause\"/></testcase>\n",
         "<failure message=\"a check failed\">printed before the check\n",
@@ -134,7 +136,8 @@ static void junit(void)
     char *out = calloc(1, OUT_BYTES), folder[] = "/tmp/strait-test-XXXXXX", file[64];
     CU_ASSERT_FATAL(mkdtemp(folder) != NULL);
     snprintf(file, sizeof(file), "%s/results.xml", folder);
-    CU_ASSERT_EQUAL(CALL(out, "--junit", file, "kit/runner/samples", "values", "skips", "passes"), 1);
+    CU_ASSERT_EQUAL(CALL(out, "--junit", file, "kit/runner/samples", "values", "skips", "passes"),
+                    1);
     char *text = folder_text(folder, "results.xml");
     says(text, lines);
     free(text);

@@ -99,9 +99,10 @@ static void names(void)
 {
     static const struct {
         const char *file, *name;
-    } cases[] = {{"layers_net.csv", "net"},          {"net.csv", "net"},     {"layers_.csv", ".csv"},
-                 {"layer_net.csv", "layer_net"},     {"net.txt", "net.txt"}, {".csv", ".csv"},
-                 {"layers_layers_a.csv", "layers_a"}};
+    } cases[] = {
+        {"layers_net.csv", "net"},          {"net.csv", "net"},     {"layers_.csv", ".csv"},
+        {"layer_net.csv", "layer_net"},     {"net.txt", "net.txt"}, {".csv", ".csv"},
+        {"layers_layers_a.csv", "layers_a"}};
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct strait_error err;
         struct strait_model *m = read_at(cases[i].file, "", ROW, &err);

@@ -27,6 +27,18 @@ struct strait_kineto_gpu {
     double us, start_us, end_us; /* us 0: none */
 };
 
+struct strait_kineto_kernel {
+    double start_us, end_us;
+    uint32_t id;    /* of the operation that started it, or */
+    bool by_launch; /* of the call that did */
+};
+
+struct strait_kineto_launch { /* a call of the host that starts a kernel, by its correlation */
+    double at_us;
+    uint32_t id;
+    uint16_t lane;
+};
+
 struct strait_kineto {
     struct strait_import *in;
     struct strait_labels labels, lanes;
@@ -34,17 +46,9 @@ struct strait_kineto {
     struct strait_kineto_op *ops;
     size_t n_ops, cap_ops;
     struct strait_kineto_gpu *gpu; /* of each operation; NULL: the trace has no kernels */
-    struct strait_kineto_kernel {
-        double start_us, end_us;
-        uint32_t id;    /* of the operation that started it, or */
-        bool by_launch; /* of the call that did */
-    } * kernels;
+    struct strait_kineto_kernel *kernels;
     size_t n_kernels, cap_kernels;
-    struct strait_kineto_launch { /* a call of the host that starts a kernel, by its correlation */
-        double at_us;
-        uint32_t id;
-        uint16_t lane;
-    } * launches;
+    struct strait_kineto_launch *launches;
     size_t n_launches, cap_launches;
     json_t *collectives;
     bool counts_flop; /* the times are floating-point operations (execution_trace.c) */

@@ -65,7 +65,6 @@ void strait_all_reduce_to_owners(struct strait_rank *r, struct strait_group g,
     strait_decode(r, mine, sum); /* so that all ranks have the same bits */
     for (int k = 1; k < g.n; k++) {
         const int owner = strait_around(g.me + k, g.n);
-        strait_decode(r, strait_slice_in(&room, r, x, owner, g.n),
-                      receive_from(r, g, owner, SUM));
+        strait_decode(r, strait_slice_in(&room, r, x, owner, g.n), receive_from(r, g, owner, SUM));
     }
 }

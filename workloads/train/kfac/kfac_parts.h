@@ -138,13 +138,13 @@ bool kfac_uses_stream(const struct strait_experiment *e, int src, int dst, int c
          .min = 0, .max = 10},                                                                     \
         {"contention", "share of its speed that computing loses beside a collective",              \
          STRAIT_PARAM_NUMBER, .min = 0, .max = 0.99},                                              \
-    {"encode",                                                                                     \
-     "through the codec: gradients; sums of factors too; all, broadcasts too",                     \
-     STRAIT_PARAM_CHOICE,                                                                          \
-     .min = 0,                                                                                     \
-     .max = KFAC_ENCODE_ALL,                                                                       \
-     .fallback = KFAC_ENCODE_GRADIENTS,                                                            \
-     .choices = kfac_encodes},                                                                     \
+        {"encode",                                                                                 \
+         "through the codec: gradients; sums of factors too; all, broadcasts too",                 \
+         STRAIT_PARAM_CHOICE,                                                                      \
+         .min = 0,                                                                                 \
+         .max = KFAC_ENCODE_ALL,                                                                   \
+         .fallback = KFAC_ENCODE_GRADIENTS,                                                        \
+         .choices = kfac_encodes},                                                                 \
     {                                                                                              \
         "largest_dim", "layers with a larger factor keep their plain gradient",                    \
             STRAIT_PARAM_INTEGER, .min = 1, .max = 1e6, .fallback = 8192                           \

@@ -14,8 +14,7 @@ static void mpdkfac(struct strait_rank *r)
     kfac_train(k);
 }
 
-static const struct strait_param params[] = {KFAC_PARAMS, KFAC_FUSION_PARAM,
-                                                      KFAC_PIECE_PARAM};
+static const struct strait_param params[] = {KFAC_PARAMS, KFAC_FUSION_PARAM, KFAC_PIECE_PARAM};
 const struct strait_strategy strait_strategy_mpdkfac = {
     .name = "mpdkfac",
     .summary = "K-FAC: factors all-reduced, layers inverted round-robin, inverses broadcast",

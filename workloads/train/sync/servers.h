@@ -18,12 +18,12 @@
 
 struct strait_servers {
     struct strait_gradients gradients;
-    struct strait_tensor **x[2]; /* what is cut: the layers, or the whole model */
-    struct strait_group inside;  /* the accelerators of this node */
-    int place;                   /* position in the node */
-    struct strait_group peers;   /* those at this position in all worker nodes */
+    struct strait_tensor **x[2];          /* what is cut: the layers, or the whole model */
+    struct strait_group inside;           /* the accelerators of this node */
+    int place;                            /* position in the node */
+    struct strait_group peers;            /* those at this position in all worker nodes */
     struct strait_agreement **agreements; /* of each layer's partitions; NULL: they need none */
-    int n_workers, n_servers;    /* at this position */
+    int n_workers, n_servers;             /* at this position */
     bool colocated;
     int n_layers, n_pieces;
     int *first;                      /* first partition of each layer, and n_pieces */

@@ -119,7 +119,7 @@ void slamb_scatter(void *work)
 /* --- LAMB ------------------------------------------------------------------------------------ */
 
 struct step {
-    double over_1, over_2;        /* bias correction: 1 / (1 - beta^step) */
+    double over_1, over_2;         /* bias correction: 1 / (1 - beta^step) */
     double w2[2], u2[2], trust[2]; /* [1]: not averaged in this step */
 };
 

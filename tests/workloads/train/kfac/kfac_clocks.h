@@ -73,10 +73,10 @@ struct world {
     int n;
     double piece_bytes; /* of chains; 0: all at once */
     double add_s_per_byte, copy_s_per_byte;
-    double launch_s;           /* of each collective; 0 for one rank alone */
-    double now_s[MAX_RANKS];   /* of each rank's passes and inverses */
-    double lane_s[MAX_RANKS];  /* of its collectives, one after another */
-    double free_s[MAX_RANKS];  /* when its stream to the next rank has sent all */
+    double launch_s;          /* of each collective; 0 for one rank alone */
+    double now_s[MAX_RANKS];  /* of each rank's passes and inverses */
+    double lane_s[MAX_RANKS]; /* of its collectives, one after another */
+    double free_s[MAX_RANKS]; /* when its stream to the next rank has sent all */
     double told_s[N_TOLD][MAX_RANKS];
     struct factor f[N_FACTORS];
 };

@@ -305,8 +305,15 @@ static void least_trust(void)
         g[i] = 1;
         w[i] = 1e-4f;
     }
-    struct slamb_work k = {.mask = &mask, .model = &model, .gradients = g, .moments = m,
-                           .squares = v, .w = w, .n_ranks = 1, .lr = 0.5, .powers = powers};
+    struct slamb_work k = {.mask = &mask,
+                           .model = &model,
+                           .gradients = g,
+                           .moments = m,
+                           .squares = v,
+                           .w = w,
+                           .n_ranks = 1,
+                           .lr = 0.5,
+                           .powers = powers};
     slamb_moments(&k);
     slamb_lamb(&k);
     CU_ASSERT_DOUBLE_EQUAL(w[0], 1e-4 - 0.5 * 0.01, 1e-7);
