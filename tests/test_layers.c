@@ -1,5 +1,5 @@
 /* Which room may include which: the arrows between the top folders, no circle of rooms inside one,
- * and from another top folder only the headers that a room's README.md calls public. */
+ * and from another room only the headers that its README.md calls public. */
 #include <ftw.h>
 #include <libgen.h>
 #include <stdbool.h>
@@ -22,7 +22,14 @@ enum {
     MPI,
     ANALYSIS
 };
-enum { MAX_FILES = 2048, MAX_ROOMS = 192, MAX_ARROWS = 8192, MAX_IN_FOLDER = 32, PATH_CHARS = 512 };
+enum {
+    MAX_FILES = 2048,
+    MAX_ROOMS = 192,
+    MAX_ARROWS = 8192,
+    MAX_IN_FOLDER = 32,
+    PATH_CHARS = 512,
+    MAX_README_LINES = 24
+};
 
 struct arrow {
     char from[PATH_CHARS], to[PATH_CHARS]; /* files */
@@ -172,19 +179,29 @@ static void file_names(void)
     CU_ASSERT(house.n_all > 1000);
 }
 
-/* Does the README of the folder list this header? Lines "- `sub/name.h`: what it is for". */
+/* Does the README of the header's room list it? Lines "- `name.h`: what it is for". */
 static bool is_public(const char *header)
 {
     char path[PATH_CHARS], line[1024], entry[PATH_CHARS];
-    const char *rest = strchr(header, '/') + 1;
-    snprintf(path, sizeof(path), "%.*s/README.md", (int)(rest - header - 1), header);
+    const char *name = strrchr(header, '/') + 1;
+    snprintf(path, sizeof(path), "%.*s/README.md", (int)(name - header - 1), header);
     FILE *f = fopen(path, "r");
     CU_ASSERT_PTR_NOT_NULL_FATAL(f);
     bool found = false;
     while (!found && fgets(line, sizeof(line), f))
-        found = sscanf(line, "- `%511[^`]`", entry) == 1 && strcmp(entry, rest) == 0;
+        found = sscanf(line, "- `%511[^`]`", entry) == 1 && strcmp(entry, name) == 0;
     fclose(f);
     return found;
+}
+
+/* Headers that no other room includes do not count as the room's face. */
+static bool is_wanted(const char *header)
+{
+    for (unsigned i = 0; i < house.n_arrows; i++)
+        if (strcmp(house.arrows[i].to, header) == 0 &&
+            room_of(house.arrows[i].from) != room_of(header))
+            return true;
+    return false;
 }
 
 static void faces(void)
@@ -192,15 +209,46 @@ static void faces(void)
     read_house();
     for (unsigned i = 0; i < house.n_arrows; i++) {
         const struct arrow *a = &house.arrows[i];
-        if (folder_of(a->from) == folder_of(a->to) || folder_of(a->to) == 0)
+        if (room_of(a->from) == room_of(a->to) || folder_of(a->to) == 0)
             continue; /* all of core is for everybody */
         if (!is_public(a->to)) {
             fprintf(stderr, "%s includes %s\n", a->from, a->to);
             CU_FAIL("a header that its room keeps to itself");
         }
     }
+    for (unsigned i = 0; i < house.n_all; i++) {
+        const char *file = house.files[i];
+        if (strcmp(file + strlen(file) - 2, ".h") == 0 && folder_of(file) != 0 && is_public(file) &&
+            !is_wanted(file)) {
+            fprintf(stderr, "%s\n", file);
+            CU_FAIL("a public header that no other room includes");
+        }
+    }
     CU_ASSERT_TRUE(is_public("codecs/codec.h"));
-    CU_ASSERT_FALSE(is_public("codecs/sz/sz_parts.h"));
+    CU_ASSERT_FALSE(is_public("codecs/sz/sz_state.h"));
+}
+
+/* The first line is the room's path and what it is; the whole is read at a glance. */
+static void readmes(void)
+{
+    char path[PATH_CHARS + 16], line[1024], head[PATH_CHARS + 8];
+    read_house();
+    for (unsigned i = 0; i < house.n_rooms; i++) {
+        if (strcmp(house.rooms[i], "mpi/module") == 0) /* one file, which mpi/README.md explains */
+            continue;
+        snprintf(path, sizeof(path), "%s/README.md", house.rooms[i]);
+        strait_test_context("%s", path);
+        FILE *f = fopen(path, "r");
+        CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+        snprintf(head, sizeof(head), "# %s: ", house.rooms[i]);
+        CU_ASSERT_FATAL(fgets(line, sizeof(line), f) != NULL);
+        CU_ASSERT_EQUAL(strncmp(line, head, strlen(head)), 0);
+        unsigned n_lines = 1;
+        while (fgets(line, sizeof(line), f))
+            n_lines++;
+        fclose(f);
+        CU_ASSERT(n_lines <= MAX_README_LINES);
+    }
 }
 
 /* System headers, from what the compiler says each object includes: nobody below sim sees SimGrid,
@@ -255,7 +303,8 @@ static const struct strait_test tests[] = {
     {"no two rooms include each other", circles},
     {"no folder has more than 32 sources", sizes},
     {"no two files have one name", file_names},
-    {"other folders include public headers alone", faces},
+    {"other rooms include public headers, and every one of them", faces},
+    {"every room has a README of some lines", readmes},
     {"SimGrid and sockets stay where they belong", system_headers},
 };
 STRAIT_SUITE("layers", tests);
