@@ -160,6 +160,7 @@ static int print_table(const struct sensitivity *s, const double *bounds, struct
     strait_table_column(t, "tensor", false);
     strait_table_column(t, "elements", true);
     strait_table_column(t, "noise", false);
+    strait_table_key(t);
     for (int k = 0; k < STRAIT_N_NOISE_LEVELS; k++) {
         snprintf(title, sizeof(title), "%g rms", STRAIT_NOISE_LEVELS[k]);
         strait_table_column(t, title, true);

@@ -51,6 +51,7 @@ void strait_task_rows_print(const json_t *rows)
     puts("");
     strait_table_column(t, "task", false);
     strait_table_column(t, "key", false);
+    strait_table_key(t);
     strait_table_column(t, "takes", false);
     strait_table_wrap(t, 28);
     strait_table_column(t, "default", false);

@@ -181,8 +181,11 @@ static void print_profile(const struct strait_profile *p)
                    {"in MB/s", true},  {"p10 to p90", true}, {"fixed us", true},
                    {"out MB/s", true}, {"p10 to p90", true}, {"fixed us", true}};
     struct strait_table *t = strait_table_new();
-    for (size_t i = 0; i < sizeof(columns) / sizeof(*columns); i++)
+    for (size_t i = 0; i < sizeof(columns) / sizeof(*columns); i++) {
         strait_table_column(t, columns[i].title, columns[i].numbers);
+        if (i == 1)
+            strait_table_key(t);
+    }
     for (size_t i = 0; i < p->n_entries; i++) {
         if (i > 0 && strcmp(p->entries[i].codec, p->entries[i - 1].codec) != 0)
             strait_table_rule(t);

@@ -198,6 +198,7 @@ static void print_header(struct strait_table *t, const struct bench *b)
     char title[STRAIT_SPEC_CHARS + 16];
     strait_table_column(t, "codec", false);
     strait_table_column(t, "tensors", false);
+    strait_table_key(t);
     strait_table_column(t, "ratio", true);
     strait_table_column(t, "in MB/s", true);
     strait_table_column(t, "out MB/s", true);

@@ -161,6 +161,7 @@ static int put_models(FILE *out, const json_t *models, struct strait_error *err)
     json_t *of;
     strait_table_column(t, "case", false);
     strait_table_column(t, "model", false);
+    strait_table_key(t);
     for (size_t k = 0; k < sizeof(kinds) / sizeof(*kinds); k++)
         strait_table_column(t, titles[k], true);
     strait_table_column(t, "median", true);

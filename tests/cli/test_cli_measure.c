@@ -124,6 +124,15 @@ static void bench(void)
     CU_ASSERT_STRING_EQUAL(last[1], "1.00");
     CU_ASSERT_STRING_EQUAL(last[2], "1.00");
     said_release(&s);
+    /* where the table continues below, its rows keep their names: codec and kind of tensor */
+    setenv("COLUMNS", "60", 1);
+    s = CALL("codec", "bench", "--codec", "none", "--against", "none", "--repeats", "1");
+    unsetenv("COLUMNS");
+    const char *const below = strstr(s.out, "\ncodec  tensors  ");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(below);
+    CU_ASSERT_CONTAINS(below, "\nnone   weights  ");
+    CU_ASSERT_CONTAINS(below, "\n       updates  ");
+    said_release(&s);
     /* sz without a bound is measured at three, and so is its reference */
     s = CALL("codec", "bench", "weights.f32", "--codec", "sz", "--against", "zfp", "--repeats", "1",
              "--json");
