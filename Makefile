@@ -339,14 +339,15 @@ learn-tables: $(BUILD)/tests/bench_layers
 	    echo "  measure $$task"; $(BUILD)/tests/bench_layers $$task "{\"task\": \"$$task\", \"batch\": $$batch}" \
 	        traces/layers/layers_$$task.csv traces/layers/iters_$$task.csv; done
 
-# The bytes of every codec; a new codec's line is added. clang's program has a folder of its own,
-# and this suite alone.
+# The bytes of every codec, and which damaged ones it refuses; a new codec's lines are added.
+# clang's program has a folder of its own, and the first suite alone.
 GOLDEN = $(if $(findstring clang,$(CC)),build/golden-clang,$(BUILD))
 .PHONY: golden
 golden:
 	@$(MAKE) --no-print-directory $(GOLDEN)/tests/strait-tests $(if $(findstring clang,$(CC)),BUILD=$(GOLDEN) \
 		PARTS="core codecs traces" TEST_SRC=tests/codecs/test_codec_promises.c)
 	@STRAIT_WRITE_GOLDEN=1 $(GOLDEN)/tests/strait-tests --here codecs/codec_promises
+	$(if $(findstring clang,$(CC)),,@STRAIT_WRITE_GOLDEN=1 $(SUITES) --here codecs/damaged_streams)
 
 # Do the tests notice what is wrong? N changes drawn by SEED over all folders (IN=codecs: of one),
 # each compiled and linked anew; suites that reach the changed line, as make coverage has counted,

@@ -75,7 +75,10 @@ static void compare(const char *name, const char *found, size_t n)
     json_t *all = json_load_file(GOLDEN, 0, NULL);
     const char *expected = json_string_value(json_object_get(all, name));
     if (!expected)
-        fprintf(stderr, "%s: tests/golden/damaged.json has no such line: make golden-runs\n", name);
+        fprintf(stderr,
+                "%s: tests/golden/damaged.json has no such line: make golden (of codecs), make "
+                "golden-runs (of all)\n",
+                name);
     CU_ASSERT_PTR_NOT_NULL_FATAL(expected);
     size_t same = 0;
     while (found[same] && found[same] == expected[same])
