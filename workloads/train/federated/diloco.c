@@ -4,7 +4,7 @@
 #include "workloads/ask/experiment.h"
 #include "federated.h"
 #include "workloads/train/collectives/legal.h"
-#include "workloads/train/sync/pipeline_grid.h"
+#include "workloads/train/parallel/pipeline_grid.h"
 
 enum { MOVED = 0 };
 enum { BY_RANK, BY_NETWORK };

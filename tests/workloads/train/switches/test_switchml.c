@@ -136,4 +136,4 @@ static const struct strait_test tests[] = {
     {"a pool takes the same time on SimGrid and fluid", same_on_simgrid},
     {"pools below a slot, lone ranks and codecs that no switch adds are refused", refuses},
 };
-STRAIT_SUITE("workloads/train/sync/switchml", tests);
+STRAIT_SUITE("workloads/train/switches/switchml", tests);

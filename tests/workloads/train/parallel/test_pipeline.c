@@ -329,4 +329,4 @@ static const struct strait_test tests[] = {
     {"stages, replicas and codecs take the same time on SimGrid and fluid", same_on_simgrid},
     {"stages that do not divide the ranks are refused", refuses},
 };
-STRAIT_SUITE("workloads/train/sync/pipeline", tests);
+STRAIT_SUITE("workloads/train/parallel/pipeline", tests);

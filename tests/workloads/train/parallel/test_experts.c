@@ -140,4 +140,4 @@ static const struct strait_test tests[] = {
     {"what all ranks hold is summed by a ring", dense},
     {"skewed and coded tokens take the same time on SimGrid and fluid", same_on_simgrid},
 };
-STRAIT_SUITE("workloads/train/sync/experts", tests);
+STRAIT_SUITE("workloads/train/parallel/experts", tests);

@@ -134,4 +134,4 @@ static const struct strait_test tests[] = {
     {"all workers of a job have its sum, whoever found a slot", sums},
     {"jobs that share slots take the same time on SimGrid and fluid", same_on_simgrid},
 };
-STRAIT_SUITE("workloads/train/sync/atp", tests);
+STRAIT_SUITE("workloads/train/switches/atp", tests);
