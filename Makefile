@@ -618,12 +618,21 @@ $(BUILD)/libstrait.a: $(call objects,lib) $(LIBS)
 	@rm -f $@
 	$(Q)ar crs $@ $(BUILD)/libstrait.o
 
+# The static library is told PREFIX, where what ships lies if it is not beside a program that
+# contains the library.
 install: all library
 	@set -eu; root="$(DESTDIR)"; prefix="$$root$(PREFIX)"; lib="$$root$(LIBDIR)"; share="$$prefix/share"; \
 	install -d "$$prefix/bin" "$$lib/pkgconfig" "$$share/strait" "$$share/man/man1" "$$share/doc/strait/examples"; \
 	install -m 755 $(BUILD)/strait "$$prefix/bin/strait"; \
 	$(if $(MPI_MODULE),install -D -m 644 $(MPI_MODULE) "$$prefix/lib/strait/strait-mpi.so";) \
-	install -m 644 $(BUILD)/$(SHARED) $(BUILD)/libstrait.a "$$lib"; \
+	install -m 644 $(BUILD)/$(SHARED) "$$lib"; \
+	made=$$(mktemp -d); trap 'rm -rf "$$made"' EXIT; \
+	echo 'const char strait_installed_share[] = "$(PREFIX)/share/strait";' | \
+	    $(CC) -x c -fPIC -fvisibility=hidden -c -o "$$made/share.o" -; \
+	$(LD) -r -o "$$made/libstrait.o" $(BUILD)/libstrait.o "$$made/share.o"; \
+	objcopy --localize-hidden "$$made/libstrait.o"; \
+	ar crs "$$made/libstrait.a" "$$made/libstrait.o"; \
+	install -m 644 "$$made/libstrait.a" "$$lib"; \
 	ln -sf $(SHARED) "$$lib/libstrait.so.$(SOVERSION)"; \
 	ln -sf libstrait.so.$(SOVERSION) "$$lib/libstrait.so"; \
 	sed -e 's|@UP@|$(shell realpath -m --relative-to=$(LIBDIR)/pkgconfig $(PREFIX))|; s|@VERSION@|$(VERSION)|; s|@LIBS@|$(filter -l%,$(LDLIBS))|' lib/strait.pc.in >"$$lib/pkgconfig/strait.pc"; \

@@ -54,6 +54,10 @@ static bool find_beside_self(char *buf, size_t cap)
     return false;
 }
 
+/* PREFIX/share/strait of `make install`, in the static library that it installs alone: a program
+ * that contains it may lie anywhere. All others look beside themselves. */
+extern const char strait_installed_share[] __attribute__((weak, visibility("hidden")));
+
 static void find(char *buf, size_t cap)
 {
     static const char *const systems[] = {"/usr/local", "/usr"};
@@ -64,6 +68,8 @@ static void find(char *buf, size_t cap)
         return;
     }
     if (find_beside_self(buf, cap))
+        return;
+    if (strait_installed_share && is_share(buf, cap, strait_installed_share, ""))
         return;
     for (size_t i = 0; i < sizeof(systems) / sizeof(systems[0]); i++)
         if (is_share(buf, cap, systems[i], "/share/strait"))

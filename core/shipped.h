@@ -9,7 +9,7 @@
  *  "/usr/share/strait/experiments/dear.json". The folder is $STRAIT_SHARE if that is set. Otherwise
  *  it is searched for from the program (or the shared library) upward, at most four folders: first
  *  PREFIX/share/strait of an installation, then the tree that it was built in; if there is neither,
- *  it is /usr/local/share/strait or /usr/share/strait.
+ *  it is that of the installed static library, /usr/local/share/strait or /usr/share/strait.
  *  Out:     buf       cap characters; PATH_MAX is enough
  *  In:      relative  "" for the folder itself
  *  Returns: buf. The file may be missing: opening it reports that */

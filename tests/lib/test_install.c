@@ -167,6 +167,9 @@ static void example(void)
             "cc -o static $I/share/doc/strait/examples/encode_and_predict.c $(" PKG_CONFIG
             "--cflags --libs --static strait | sed s/-lstrait/-l:libstrait.a/) -lm; "
             "STRAIT_SHARE=$I/share/strait ./static");
+        /* An installation that was not moved is found wherever the program is. */
+        expect_without_tree(of_static, "mount --bind $T/root/opt /opt; env -u STRAIT_SHARE "
+                                       "./static sz:range=1e-3 wan-check");
         write_matrix();
         expect_without_tree(lines, "$I/bin/strait codec encode m.f32 --rows 256 "
                                    "--codec sz:range=1e-3; $I/bin/strait run wan-check "
