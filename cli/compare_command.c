@@ -197,27 +197,28 @@ enum { MAX_CASES = 64 };
 
 static const char notes[] =
     "With one folder, its simulated rows are compared with its emulated ones; with\n"
-    "two, the first folder's rows are the prediction. Points are paired if they are\n"
-    "equal in everything. Of repeated measurements the median counts. INVALID rows\n"
-    "are never used. Judged are encode, transfer, decode, wait of a client, and the\n"
+    "two, the first folder's rows are the prediction. Points are paired if all their\n"
+    "settings are equal. Of repeated measurements the median counts; INVALID rows are\n"
+    "left out. The verdict covers encode, transfer, decode, a client's wait, and the\n"
     "round without its compute. Exit status 1 if one is outside the tolerance.\n"
     "\n"
     "--measured compares lines of a CSV file with predictions (fluid) of the same\n"
     "settings: columns are JSON Pointers, such as /clients of the experiment and\n"
-    "/round_s of a result. All that was measured is judged (docs/results.md).\n"
+    "/round_s of a result. The verdict covers every measured number\n"
+    "(docs/results.md).\n"
     "\n"
     "--published compares figures of papers with our prediction of the same\n"
-    "setting, and tells what each constant of software rests on and is worth: the\n"
-    "errors without it. Exit status 1 if an order differs.\n"
+    "setting. For each constant of software it names the source, and how large the\n"
+    "errors are without it. Exit status 1 if an order differs.\n"
     "\n"
-    "--claims shows each claim's two halves, time or bytes and accuracy: the first\n"
-    "predicted or from results, accuracy from results that trained with seeds: those\n"
-    "of DIRs, or without any the kept ones (traces/trained.json).\n"
+    "--claims shows both halves of each claim: time or bytes, predicted or from\n"
+    "results; and accuracy, from results that trained with several seeds. These are\n"
+    "in DIRs, or else the kept ones are used (traces/trained.json).\n"
     "\n"
-    "--coverage asks how many measured rounds lie inside of the predicted intervals,\n"
-    "over all rows of the folders, by kind of case; settings that the intervals were\n"
-    "learned on are left out. Exit status 1 below 85 %. --learn FILE writes the table\n"
-    "that intervals are made of from all of them (docs/accuracy.md).\n"
+    "--coverage counts how many measured rounds lie in their predicted intervals, by\n"
+    "kind of case. It leaves out settings that the intervals were learned on. Exit\n"
+    "status 1 below 85 %. --learn FILE writes the table that the intervals are made\n"
+    "of, from all rows of the folders (docs/accuracy.md).\n"
     "\n"
     "  strait compare results/wan-check\n"
     "  strait compare predicted measured --tolerance '5 %' --floor '2 ms'\n"
@@ -238,26 +239,26 @@ int strait_command_compare(int argc, char **argv)
     const struct strait_option options[] = {
         STRAIT_TOLERANCE_OPTIONS(tolerance, ""),
         {"measured", 0, STRAIT_OPTION_TEXT, &measured.csv, "FILE.csv",
-         "an EXPERIMENT beside your measurements"},
+         "compare an EXPERIMENT with these measurements"},
         {"set", 0, STRAIT_OPTION_TEXTS, &measured.settings, "/POINTER=VALUE",
          "measured: a value of the experiment"},
-        {"plot", 0, STRAIT_OPTION_TEXT, &picture, "FILE.png", "measured: draw it, as PNG and SVG"},
+        {"plot", 0, STRAIT_OPTION_TEXT, &picture, "FILE.png",
+         "measured: draw the comparison, PNG and SVG"},
         {"published", 0, STRAIT_OPTION_FLAG, &published, NULL,
          "compare with published figures: all, or CASEs"},
         {"no-worth", 0, STRAIT_OPTION_FLAG, &no_worth, NULL,
-         "published: skip errors without each constant"},
+         "published: do not say what constants are worth"},
         {"claims", 0, STRAIT_OPTION_FLAG, &claims, NULL,
-         "both halves of claims, of DIRs or kept rows"},
+         "papers' claims on time and accuracy, by DIRs"},
         {"keep", 0, STRAIT_OPTION_TEXT, &keep, "FILE",
          "claims: put the rows of DIRs into this file"},
         {"coverage", 0, STRAIT_OPTION_FLAG, &coverage, NULL,
-         "how many measured rounds lie in their intervals"},
-        {"learn", 0, STRAIT_OPTION_TEXT, &learn, "FILE",
-         "with --coverage: write the table for intervals"},
+         "count measured rounds within their intervals"},
+        {"learn", 0, STRAIT_OPTION_TEXT, &learn, "FILE", "coverage: write the table of margins"},
         {"figures", 0, STRAIT_OPTION_TEXT, &file, "FILE",
-         "of papers: another file (docs/published.md)"},
+         "published figures to read (docs/published.md)"},
         {"profile", 0, STRAIT_OPTION_TEXT, &profile, "PROFILE",
-         "of predictions made here: codec costs (default)"},
+         "codec costs of predictions (the shipped ones)"},
         {"jobs", 'j', STRAIT_OPTION_COUNT, &n_jobs, "N", "predictions at a time"},
         {"json", 0, STRAIT_OPTION_FLAG, &json, NULL, "one JSON object on standard output"},
         STRAIT_WIDE_OPTION};

@@ -79,10 +79,10 @@ static int export_rows(const char *folder, const struct strait_texts *where, boo
 }
 
 static const char notes[] =
-    "A line for each row of the latest runs, INVALID ones with /valid false. Columns\n"
-    "are named by JSON Pointers: first every setting of the resolved experiment, then\n"
-    "every number of the row (docs/results.md), /speedup over no compression among\n"
-    "them. Quoted as RFC 4180 has it; lists are JSON.\n"
+    "Writes a line for each row of the latest runs; INVALID rows have /valid false.\n"
+    "JSON Pointers name the columns: first every setting of the resolved experiment,\n"
+    "then every number of the row (docs/results.md), with /speedup over no\n"
+    "compression. CSV is quoted as in RFC 4180; lists are JSON.\n"
     "\n"
     "  strait export results/wan-scaling > rows.csv\n"
     "  strait export results/wan-scaling --where /clients=8 --json\n";

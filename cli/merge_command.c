@@ -16,8 +16,8 @@ static const char notes[] =
     "      --shard $SLURM_ARRAY_TASK_ID/8 --out part$SLURM_ARRAY_TASK_ID'\n"
     "  strait merge part* --out all && strait run my.json --out all\n"
     "\n"
-    "The last command shows all rows; what is missing, it computes. Refused are\n"
-    "folders of other experiments, programs or profiles.\n";
+    "The last command shows all rows, and computes those that are missing. Folders of\n"
+    "other experiments, programs or profiles are refused.\n";
 
 static int merge(const char *const *folders, size_t n, const char *out, struct strait_error *err)
 {

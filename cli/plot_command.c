@@ -370,25 +370,24 @@ static int plot(struct asked *a, struct strait_error *err)
 }
 
 static const char notes[] =
-    "Draws DIR/scaling.png and .svg, what codecs gain over the clients; of a\n"
-    "trade-off DIR/accuracy.png and .svg, the accuracy that codecs keep by their\n"
-    "bytes; else DIR/plot.png and .svg over what varies. If there are predicted and\n"
-    "measured rows it draws DIR/compare.png and .svg. Script and data lie beside.\n"
+    "Draws what the folder holds, each as .png and .svg in DIR: scaling, the speed-up\n"
+    "of codecs by clients; accuracy, where a trade-off was run; plot, over whatever\n"
+    "else varies; and compare, where rows were both predicted and measured.\n"
     "\n"
     "  strait plot results/wan-scaling\n"
     "  strait plot results/wan-scaling --y time --out curve.png\n"
     "\n"
-    "Of runs that trained for real, --y accuracy, loss and time_to_accuracy draw a\n"
-    "point for each codec against what it sent (--x bytes), or against its time\n"
-    "(--x time); of others --y accuracy what was recorded, as for a trade-off.\n"
+    "Where runs trained for real, --y accuracy, loss and time_to_accuracy draw a\n"
+    "point for each codec over the bytes that it sent (--x bytes) or its time (--x\n"
+    "time). Other runs have the recorded accuracy, as a trade-off does.\n"
     "  strait plot results/grace-accuracy --y accuracy\n"
     "  strait plot results/tradeoff --x time\n"
     "\n"
-    "Any other question is asked by JSON Pointers: --x is a setting of the\n"
-    "experiment or a number of the rows, each --y a number (docs/results.md; strait\n"
-    "export shows all). What else is varied makes the lines of a panel (--series),\n"
-    "or panels (--facet), or is held at one value (--where). --y, --facet and --where\n"
-    "may be repeated. Lists, as of training, are curves.\n"
+    "JSON Pointers ask any other question: --x is a setting of the experiment or a\n"
+    "number of the rows, each --y a number (docs/results.md; strait export shows\n"
+    "all). Every other setting that varies makes the lines of a panel (--series) or\n"
+    "the panels (--facet), or is held at one value (--where). --y, --facet and\n"
+    "--where may be repeated. Lists, as training has them, become curves.\n"
     "  strait plot DIR --x /network/client/rate --y /round_s --log x,y\n"
     "  strait plot DIR --x /codec/bound/range --y /ratio --where /clients=8\n"
     "  strait plot DIR --x /training/end_s --y /training/loss\n"
@@ -419,7 +418,8 @@ int strait_command_plot(int argc, char **argv)
         {"log", 0, STRAIT_OPTION_TEXT, &a.log, "AXES", "logarithmic: x, y, x,y or none"},
         {"kind", 0, STRAIT_OPTION_TEXT, &a.kind, "KIND", "lines, heat, phases or residuals"},
         {"style", 0, STRAIT_OPTION_TEXT, &a.style, "STYLE", "screen (default), paper or slides"},
-        {"columns", 0, STRAIT_OPTION_COUNT, &a.n_columns, "N", "of a paper: 1 or 2 (2)"}};
+        {"columns", 0, STRAIT_OPTION_COUNT, &a.n_columns, "N",
+         "style paper: columns of the page, 1 or 2 (2)"}};
     const struct strait_usage usage = {
         "plot", "DIR", "Draw the results in a folder, by gnuplot, as PNG, SVG and PDF.",
         STRAIT_OPTIONS(options), notes};

@@ -191,7 +191,7 @@ int strait_command_report(int argc, char **argv)
     size_t n = 0;
     const struct strait_option options[] = {
         {"out", 'o', STRAIT_OPTION_TEXT, &out, "FILE", "the page (report.html)"},
-        {"title", 0, STRAIT_OPTION_TEXT, &title, "TEXT", "of the page (strait report)"}};
+        {"title", 0, STRAIT_OPTION_TEXT, &title, "TEXT", "title of the page (strait report)"}};
     const struct strait_usage usage = {"report", "DIR...",
                                        "Write results as one HTML page that needs nothing else.",
                                        STRAIT_OPTIONS(options), notes};

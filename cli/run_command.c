@@ -295,9 +295,9 @@ static const char notes[] =
     "0.1 %.\n"
     "\n"
     "Emulation:\n"
-    "  --timing       live: run and time the codecs; serial: the same, one measured\n"
-    "                 job at a time, with more dilation; replay: sizes and costs\n"
-    "                 from the profile, nothing is encoded\n"
+    "  --timing       live: run and time the codecs; serial: the same, one job at a\n"
+    "                 time, with more dilation; replay: take sizes and costs from\n"
+    "                 the profile and encode nothing\n"
     "  --realisation  auto: kernel where netem works, else relay\n"
     "  --launcher     auto: root, else userns; uml: User-Mode Linux; vuml: the same\n"
     "                 in virtual time; qemu: counted instructions\n"
@@ -305,9 +305,9 @@ static const char notes[] =
     "  --check        a difference above 2 % makes the row INVALID\n"
     "  --live         print link statistics twice a second even if stderr is not a\n"
     "                 terminal\n"
-    "--realisation and --launcher are independent.\n"
-    "  --hosts        one a line, see strait help net run; mpirun starts the ranks\n"
-    "                 there, in real time\n"
+    "  --hosts        a file with one host a line (strait help net run); mpirun\n"
+    "                 starts the ranks there, in real time\n"
+    "--realisation and --launcher may be combined freely.\n"
     "  strait run wan-check --on emu --launcher uml\n"
     "    netem on a machine without it (apt install user-mode-linux kmod)\n"
     "  strait run wan-check --on emu --launcher vuml\n"
@@ -360,7 +360,7 @@ int strait_command_run(int argc, char **argv)
         {"launch", 0, STRAIT_OPTION_TEXT, &on.hosts.launch, "COMMAND",
          "starts a command on a host (ssh {host})"},
         {"program", 0, STRAIT_OPTION_TEXT, &on.hosts.program, "PATH",
-         "of strait on the hosts (as here)"},
+         "path of strait on the hosts (as here)"},
         {"shard", 0, STRAIT_OPTION_TEXT, &shard, "I/N",
          "run every N-th point alone (strait merge)"},
         {"live", 0, STRAIT_OPTION_FLAG, &r.live, NULL,

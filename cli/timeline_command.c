@@ -213,8 +213,7 @@ int strait_command_timeline(int argc, char **argv)
     const struct strait_option options[] = {
         {"point", 0, STRAIT_OPTION_COUNT, &a.point, "K", "the K-th row (the first)"},
         {"where", 0, STRAIT_OPTION_TEXTS, &a.where, "/POINTER=VALUE", "rows with this value only"},
-        {"round", 0, STRAIT_OPTION_COUNT, &a.round, "N",
-         "one round (default: all; of text the first)"},
+        {"round", 0, STRAIT_OPTION_COUNT, &a.round, "N", "one round (all; as text: the first)"},
         {"format", 0, STRAIT_OPTION_TEXT, &a.format, "FORMAT",
          "text, chrome or paje (by the file's name)"},
         {"out", 'o', STRAIT_OPTION_TEXT, &a.out, "FILE", "a file (standard output)"}};

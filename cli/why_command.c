@@ -78,10 +78,10 @@ static int explain(const struct strait_store *store, const json_t *row,
 }
 
 static const char notes[] =
-    "Says where the time of a row's round goes, how busy every resource was, and\n"
-    "what the round would be if each phase and each kind of link were twice as\n"
-    "fast: simulated again by fluid, with its interval. Of a folder with several\n"
-    "rows it lists them, each with what limits it.\n"
+    "Says where the time of a row's round goes and how busy every resource was. Then\n"
+    "simulates the round by fluid with each phase and each kind of link twice as\n"
+    "fast, and shows what that saves. If DIR has several rows, it lists them, each\n"
+    "with what limits it.\n"
     "\n"
     "  strait why results/wan-scaling\n"
     "  strait why results/wan-scaling --point 12\n"

@@ -360,19 +360,19 @@ static const char codecs_notes[] =
     "experiments interpolate. Times are CPU times of one thread, t = fixed + bytes /\n"
     "speed, and p10 to p90 are over the tensors. What error feedback and momentum\n"
     "cost is part of encode. All codecs take about a minute; a quiet machine gives\n"
-    "better figures. An experiment names it: \"profile\": \"here.json\" of its codec.\n\n"
+    "better figures. An experiment's codec names the file: \"profile\": \"here.json\".\n\n"
     "  strait calibrate codecs --out here.json\n"
     "  strait calibrate codecs --codec sz --codec topk:ratio=0.01 --repeats 3\n"
     "  strait calibrate codecs --codec qsgd:levels=31 --out here.json --append\n"
     "  strait calibrate codecs gradients/*.npy --kind gradients --out mine.json\n";
 static const char host_notes[] =
-    "What strait calibrate codecs measures, and how fast this machine adds and copies\n"
-    "values, in one file: a machine. t = fixed + bytes / speed of each tensor, so\n"
-    "fixed is what a call costs. An experiment names it: \"device\": \"./here.json\", or\n"
-    "--set /device=./here.json; its codecs then take their times from it, unless they\n"
-    "name a profile, or it has none of them.\n"
-    "With --gather the link of offloading strategies is this machine's memory: its\n"
-    "rate, that of rows of 64 B to 64 KiB, and emulations copy there for real.\n\n"
+    "Writes a machine file: the costs that strait calibrate codecs measures, and how\n"
+    "fast this machine adds and copies values. A call takes t = fixed + bytes /\n"
+    "speed. An experiment names the file: \"device\": \"./here.json\", or --set\n"
+    "/device=./here.json. Its codecs then have the times measured here, unless they\n"
+    "name a profile or were not measured.\n"
+    "With --gather this machine's memory is the link of offloading strategies: its\n"
+    "rate is measured, whole and for rows of 64 B to 64 KiB, and emulations copy.\n\n"
     "  strait calibrate host --out here.json\n"
     "  strait calibrate host --codec none --gather --out memory.json\n"
     "  strait calibrate host --codec sz --codec zstd --out here.json\n"
@@ -415,7 +415,7 @@ int strait_calibrate_codecs(int argc, char **argv)
         {"codec", 0, STRAIT_OPTION_TEXTS, &c.texts, "SPEC",
          "measure this codec; repeatable (default all)"},
         {"kind", 0, STRAIT_OPTION_TEXT, &c.kind, "KIND", "weights, updates or gradients"},
-        {"title", 0, STRAIT_OPTION_TEXT, &c.title, "TEXT", "of the profile"},
+        {"title", 0, STRAIT_OPTION_TEXT, &c.title, "TEXT", "title of the profile"},
         {"out", 'o', STRAIT_OPTION_TEXT, &c.out, "PROFILE.json", "write the profile"},
         {"force", 0, STRAIT_OPTION_FLAG, &c.force, NULL, "replace what --out names"},
         {"append", 0, STRAIT_OPTION_FLAG, &c.append, NULL,
@@ -436,8 +436,8 @@ int strait_calibrate_host(int argc, char **argv)
         {"codec", 0, STRAIT_OPTION_TEXTS, &c.texts, "SPEC",
          "measure this codec; repeatable (default all)"},
         {"gather", 0, STRAIT_OPTION_FLAG, &c.gathers, NULL,
-         "copies of rows too, as the link of offloading"},
-        {"title", 0, STRAIT_OPTION_TEXT, &c.title, "TEXT", "of the machine"},
+         "also copies of rows: the link of offloading"},
+        {"title", 0, STRAIT_OPTION_TEXT, &c.title, "TEXT", "title of the machine"},
         {"out", 'o', STRAIT_OPTION_TEXT, &c.out, "MACHINE.json", "write the machine"},
         {"force", 0, STRAIT_OPTION_FLAG, &c.force, NULL, "replace what --out names"},
         {"repeats", 0, STRAIT_OPTION_COUNT, &c.n_repeats, "N", "timings a tensor (default 5)"},

@@ -28,7 +28,7 @@ struct strait_option {
 #define STRAIT_WIDE_OPTION                                                                         \
     {                                                                                              \
         "wide", 0, STRAIT_OPTION_FLAG, &strait_table_wide, NULL,                                   \
-            "tables wider than the terminal, a row a line"                                         \
+            "tables as wide as they are, a line a row"                                         \
     }
 
 struct strait_usage {

@@ -356,12 +356,12 @@ static int measure(struct order *o, struct strait_error *err)
 }
 
 static const char notes[] =
-    "The other end runs strait calibrate net --listen PORT; PORT of TCP and UDP must\n"
-    "be open there. Trains of packets sent at once tell rate and queue, packets sent\n"
-    "apart loss and jitter, echoes the round trip; up to 8 MB a burst, some seconds\n"
-    "in all. What is not above twice its standard error is left out of the file.\n"
-    "The path becomes one client's port, without knowing what several would share.\n"
-    "An experiment names it: \"network\": \"./home.json\", or --set /network=./home.json.\n"
+    "The other end runs strait calibrate net --listen PORT, with TCP and UDP open.\n"
+    "Bursts of packets (up to 8 MB) give rate and queue, single packets loss and\n"
+    "jitter, echoes the round trip; all takes some seconds. Values below twice their\n"
+    "standard error are left out of the file. The file describes one client's port;\n"
+    "what several clients would share is not measured. An experiment names it:\n"
+    "\"network\": \"./home.json\", or --set /network=./home.json.\n"
     "\n"
     "  strait net up two.json\n"
     "  strait net exec --rank server -- strait calibrate net --listen 5300 --once &\n"
@@ -380,11 +380,12 @@ int strait_calibrate_net(int argc, char **argv)
         {"once", 0, STRAIT_OPTION_FLAG, &o.once, NULL, "end after one measurement"},
         {"out", 'o', STRAIT_OPTION_TEXT, &o.out, "NETWORK.json", "write the network"},
         {"force", 0, STRAIT_OPTION_FLAG, &o.force, NULL, "replace what --out names"},
-        {"title", 0, STRAIT_OPTION_TEXT, &o.title, "TEXT", "of the network"},
-        {"packets", 0, STRAIT_OPTION_COUNT, &o.n_apart, "N", "sent apart, each way (default 2000)"},
-        {"burst", 0, STRAIT_OPTION_TEXT, &o.burst, "SIZE", "sent at once, at most (8 MB)"},
+        {"title", 0, STRAIT_OPTION_TEXT, &o.title, "TEXT", "title of the network"},
+        {"packets", 0, STRAIT_OPTION_COUNT, &o.n_apart, "N",
+         "packets sent apart, each way (default 2000)"},
+        {"burst", 0, STRAIT_OPTION_TEXT, &o.burst, "SIZE", "most bytes sent at once (8 MB)"},
         {"overhead", 0, STRAIT_OPTION_TEXT, &o.overhead, "SIZE",
-         "of a frame beyond 1514 bytes (24 B)"},
+         "bytes of a frame beyond 1514 (24 B)"},
         {"json", 0, STRAIT_OPTION_FLAG, &o.json, NULL, "the network on standard output"},
         STRAIT_WIDE_OPTION};
     const struct strait_usage usage = {"calibrate net", "HOST:PORT | --listen PORT | --on mpi",

@@ -85,7 +85,7 @@ int strait_net_up(int argc, char **argv)
     const char *launcher = "auto";
     bool json = false;
     const struct strait_option options[] = {
-        {"name", 0, STRAIT_OPTION_TEXT, &name, "NAME", "of the network (default)"},
+        {"name", 0, STRAIT_OPTION_TEXT, &name, "NAME", "name of the network (\"default\")"},
         {"launcher", 0, STRAIT_OPTION_TEXT, &launcher, "auto", "here; for guests see net run"},
         {"set", 0, STRAIT_OPTION_TEXTS, &settings, "/POINTER=VALUE",
          "set a value of the experiment"},
@@ -114,7 +114,7 @@ int strait_net_down(int argc, char **argv)
 {
     const char *name = strait_net_default_name();
     const struct strait_option options[] = {
-        {"name", 0, STRAIT_OPTION_TEXT, &name, "NAME", "of the network (default)"}};
+        {"name", 0, STRAIT_OPTION_TEXT, &name, "NAME", "name of the network (\"default\")"}};
     const struct strait_usage usage = {
         "net down", "", "Take a network down and end every program in it.", STRAIT_OPTIONS(options),
         "Programs in it are killed (SIGKILL). Returns when nothing is left.\n"};

@@ -188,9 +188,9 @@ int strait_net_exec(int argc, char **argv)
     json_t *words = NULL;
     char **command = NULL;
     const struct strait_option options[] = {
-        {"name", 0, STRAIT_OPTION_TEXT, &name, "NAME", "of the network (default)"},
+        {"name", 0, STRAIT_OPTION_TEXT, &name, "NAME", "name of the network (\"default\")"},
         {"rank", 0, STRAIT_OPTION_TEXT, &rank, "RANK", "number, host name or address (0)"},
-        {"hex", 0, STRAIT_OPTION_TEXT, &hex, "WORDS", "the program, as one host tells another"}};
+        {"hex", 0, STRAIT_OPTION_TEXT, &hex, "WORDS", "COMMAND in hexadecimal, from another host"}};
     const struct strait_usage usage = {
         "net exec",
         "-- COMMAND [ARGUMENTS]",

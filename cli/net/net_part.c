@@ -269,7 +269,7 @@ int strait_net_part(int argc, char **argv)
 {
     const struct strait_usage usage = {
         "net part", "", "One host's part of a network: strait net run --hosts starts it.",
-        NULL,       0,  "It is told what to do on standard input, and ends with it.\n"};
+        NULL,       0,  "Reads its orders from standard input, and ends when that does.\n"};
     struct strait_error err = {0};
     struct part p = {.net = {.leash = -1}};
     const char *none[1];

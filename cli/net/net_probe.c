@@ -41,8 +41,7 @@ int strait_net_probe(int argc, char **argv)
         STRAIT_WIDE_OPTION};
     const struct strait_usage usage = {
         "net probe", "", "Try what this machine can do, and say what will be used.",
-        STRAIT_OPTIONS(options),
-        "Every answer comes from doing it. Exit status 3 when no way works.\n"};
+        STRAIT_OPTIONS(options), "Each way is tried for real. Exit status 3 when none works.\n"};
     struct strait_error err = {0};
     const char *none[1];
     int status = strait_net_parse(&usage, argc, argv, none, 0, NULL, &err);

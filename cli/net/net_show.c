@@ -203,13 +203,13 @@ int strait_net_status(int argc, char **argv)
     const char *name = strait_net_default_name(), *none[1];
     bool json = false;
     const struct strait_option options[] = {
-        {"name", 0, STRAIT_OPTION_TEXT, &name, "NAME", "of the network (default)"},
+        {"name", 0, STRAIT_OPTION_TEXT, &name, "NAME", "name of the network (\"default\")"},
         {"json", 0, STRAIT_OPTION_FLAG, &json, NULL, "one JSON object on standard output"},
         STRAIT_WIDE_OPTION};
     const struct strait_usage usage = {
         "net status", "", "Ranks, addresses, links and counters of a network.",
         STRAIT_OPTIONS(options),
-        "Counters are the devices': IP packets; a train of TCP segments counts as one.\n"};
+        "Counters are the network devices': a train of TCP segments counts as one packet.\n"};
     struct strait_error err = {0};
     struct strait_emu_registry place;
     json_t *state = NULL;
@@ -302,16 +302,16 @@ int strait_net_top(int argc, char **argv)
     double interval_s = 1;
     long count = 1000000000;
     const struct strait_option options[] = {
-        {"name", 0, STRAIT_OPTION_TEXT, &name, "NAME", "of the network (default)"},
-        {"interval", 0, STRAIT_OPTION_NUMBER, &interval_s, "SECONDS", "between lines (1)"},
-        {"count", 'n', STRAIT_OPTION_COUNT, &count, "N", "end after so many (until Ctrl-C)"}};
+        {"name", 0, STRAIT_OPTION_TEXT, &name, "NAME", "name of the network (\"default\")"},
+        {"interval", 0, STRAIT_OPTION_NUMBER, &interval_s, "SECONDS", "seconds between lines (1)"},
+        {"count", 'n', STRAIT_OPTION_COUNT, &count, "N", "end after N lines (Ctrl-C)"}};
     const struct strait_usage usage = {
         "net top",
         "",
         "Mbit/s that every rank sends and receives, every second.",
         options,
         sizeof(options) / sizeof(*options),
-        "Counts IP packets, from the devices' counters. Prints plain lines if standard\n"
+        "Rates follow the network devices' counters. Prints plain lines if standard\n"
         "output is not a terminal. Ends with an error when the network goes down.\n"};
     struct strait_error err = {0};
     int status = strait_net_parse(&usage, argc, argv, none, 0, NULL, &err);

@@ -157,8 +157,9 @@ int strait_trace_import_command(int argc, char **argv)
     struct import c = {.out = "-"};
     const struct strait_option options[] = {
         {"out", 'o', STRAIT_OPTION_TEXT, &c.out, "OUT", "the layer table or the experiment"},
-        {"rate", 0, STRAIT_OPTION_TEXT, &c.rate, "RATE", "of a trace without times: '30 TFLOP/s'"},
-        {"step", 0, STRAIT_OPTION_TEXT, &c.step, "TIME", "forward and backward take so long"},
+        {"rate", 0, STRAIT_OPTION_TEXT, &c.rate, "RATE",
+         "speed, for a trace without times: '30 TFLOP/s'"},
+        {"step", 0, STRAIT_OPTION_TEXT, &c.step, "TIME", "time of forward and backward together"},
         {"format", 0, STRAIT_OPTION_TEXT, &c.format, "NAME", "the format, if it is known"},
         {"force", 0, STRAIT_OPTION_FLAG, &c.force, NULL, "replace a file"}};
     const struct strait_usage usage = {"trace import", "FILE",
