@@ -6,10 +6,10 @@
 #include "workloads/rank/trial.h"
 #include "breakdown.h"
 
-/* How an approximation begins that names another profile than the run's. */
+/* The beginning of an approximation that says which other profile was used. */
 #define STRAIT_NOTE_PROFILE "the run's profile has no "
 
-/* What a row has beside the run itself. Strings and JSON are borrowed. */
+/* The parts of a row that the run itself does not give. Strings and JSON are borrowed. */
 struct strait_row_context {
     const char *backend;
     const char *key;       /* of strait_row_key */
@@ -41,8 +41,8 @@ struct strait_row_inputs {
 /** The key of a row: equal for equal inputs. Returns: 0, or -1 with *err NOMEM */
 int strait_row_key(char key[STRAIT_KEY_CHARS], const struct strait_row_inputs *inputs,
                    struct strait_error *err);
-/** Hash of what the files say that a point names: its model, the codecs' own profiles, slowness and
- *  measured curves. They may change under their names.
+/** Hash of the contents of all files that a point names (its model, the codecs' own profiles,
+ *  slowness, measured curves), since a file may change and keep its name.
  *  Returns: key, or NULL when memory runs out */
 const char *strait_row_files_hash(char key[STRAIT_KEY_CHARS], const struct strait_trial *trial);
 /** Hash of the numbers in a model's table. Returns key. */

@@ -15,7 +15,7 @@ struct strait_names;
 int strait_names_new(struct strait_names **out, const json_t *rows, struct strait_error *err);
 void strait_names_free(struct strait_names *n);
 
-/* Of a row that was given; borrowed from the names. */
+/* The name of one of the given rows; borrowed from the names. */
 
 /** All varied values but clients and codec: "server rate 1 Gbps, decode cores 16"; "" for none. */
 const char *strait_names_setting(const struct strait_names *n, const json_t *row);

@@ -37,9 +37,9 @@ extern bool strait_table_wide;
 /** Print it with two blanks between columns: on a terminal within its width; in files and pipes as
  *  wide as it is, a row a line, or within COLUMNS of the environment. */
 void strait_table_print(const struct strait_table *t, FILE *out);
-/** Print it within so many columns; 0: as wide as it is. Titles and texts take several lines, and
- *  where that is not enough, the columns that are left continue below. Only numbers that are wider
- *  by themselves pass over the edge. */
+/** Print it within max_columns; 0: as wide as it is. Titles and texts are broken into several
+ *  lines; columns that still do not fit continue below. Only a number that is wider than the limit
+ *  by itself exceeds it. */
 void strait_table_print_within(const struct strait_table *t, FILE *out, size_t max_columns);
 /** Print and free it. 0, or -1 with *err NOMEM if memory ran out earlier. */
 int strait_table_finish(struct strait_table *t, FILE *out, struct strait_error *err);

@@ -1,4 +1,4 @@
-/* What each codec costs and gives: accuracy against bytes and time, with the Pareto front. */
+/* The trade-off of codecs: accuracy against bytes and time, with the Pareto front. */
 #pragma once
 #include <jansson.h>
 #include "core/error.h"

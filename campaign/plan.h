@@ -73,9 +73,9 @@ bool strait_plan_is_plain(const struct strait_experiment *e);
 json_t *strait_plan_without_codec(const json_t *resolved);
 /** Run one task. Returns: its row, a new reference, or NULL with *err */
 json_t *strait_plan_run_task(const struct strait_plan *plan, size_t i, struct strait_error *err);
-/** As another rank than 0 on real machines: run what rank 0 announces, until nothing comes. Of
- *  setup file, profile, timing and world are used. 0, or -1 with *err: a run failed, which rank 0
- *  reports and ends all. */
+/** Loop of every rank but 0 on real machines: run what rank 0 announces until it announces the end.
+ *  Uses file, profile, timing and world of setup. Returns 0, or -1 with *err when a run failed;
+ *  rank 0 reports that and ends all ranks. */
 int strait_plan_follow(const struct strait_plan_setup *setup, struct strait_error *err);
 /** Mean round of a run; NAN without any. */
 double strait_plan_mean_round_s(const struct strait_trial *p);
@@ -85,13 +85,13 @@ double strait_plan_mean_round_s(const struct strait_trial *p);
 int strait_plan_put_interval(json_t *row, const struct strait_plan_setup *setup,
                              const struct strait_backend *backend,
                              const struct strait_experiment *e, struct strait_error *err);
-/* What a search for break-even has to know of a point; seconds a round. */
+/* Figures of a point for the break-even search, in seconds a round. */
 struct strait_plan_times {
     double round_s, network_s;      /* network_s: of it transfers on the critical path */
     double quick_s, slow_s;         /* the round at the ends of the codec's quantiles */
     double low_factor, high_factor; /* of network_s: the ends of the model's own error */
 };
-/** By fluid.
+/** Find them by the fluid backend.
  *  In:      without  the same of the point without codecs: an end of the quantiles that cannot
  *                    change whether the codec pays is not simulated and stays at round_s; NULL:
  *                    both ends are
@@ -117,13 +117,13 @@ const char *strait_plan_control(const struct strait_plan_setup *setup,
 const char *strait_plan_net_cpu_key(char key[STRAIT_KEY_CHARS],
                                     const struct strait_plan_setup *setup, const json_t *resolved,
                                     int n_ranks);
-/** That cost in CPU seconds a gigabit; 0: not measured. */
+/** The network's cost in CPU seconds a gigabit; 0: not measured. */
 double strait_plan_net_cpu_s(const struct strait_plan_setup *setup, const json_t *resolved,
                              int n_ranks);
 /** Options for the points of a backend, before they are read: without real training. */
 struct strait_trial_options strait_plan_point_options(const struct strait_plan_setup *setup,
                                                       const struct strait_backend *backend);
-/** The same for a point; what it trains has real payload on every backend. */
+/** The same for a point. A point that trains has real payload on every backend. */
 struct strait_trial_options strait_plan_trial_options(const struct strait_plan_setup *setup,
                                                       const struct strait_backend *backend,
                                                       const struct strait_experiment *e);

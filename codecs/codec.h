@@ -123,9 +123,9 @@ struct strait_codec_ops {
      *  and differences are formed for it (reference.h). */
     int (*decode_from)(void *state, float *y, const float *reference, size_t n_elems,
                        const unsigned char *in, size_t len_bytes, struct strait_error *err);
-    /** Of a SPARSE codec's stream what it holds, by one call of `take` with its n positions,
-     *  ascending, and what they decode to: all other values decode to 0. Cost: O(n). NULL: decode
-     *  alone tells. Returns: 0, or -1 with *err as of decode */
+    /** Read the contents of a SPARSE codec's stream: calls `take` once with its n positions,
+     *  ascending, and their decoded values; all other values decode to 0. Cost: O(n). NULL: only
+     *  decode shows the contents. Returns: 0, or -1 with *err as decode */
     int (*sent)(void *state, size_t n_elems, const unsigned char *in, size_t len_bytes,
                 strait_codec_take take, void *context, struct strait_error *err);
     /** Add two encoded streams without decoding; needed by all-reduces of encoded tensors. NULL:

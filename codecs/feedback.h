@@ -1,4 +1,4 @@
-/* What a sender keeps of one tensor between rounds: the residual of error feedback, the momentum of
+/* A sender's memory of one tensor between rounds: the residual of error feedback, the momentum of
  * momentum correction, and the state of a STATEFUL codec. Works with any codec. */
 #pragma once
 #include "codec.h"

@@ -35,8 +35,8 @@ void strait_reference_copy(struct strait_reference *to, const struct strait_refe
 /** The next packet that is encoded becomes a key frame. */
 void strait_reference_forget(struct strait_reference *ref);
 
-/** From now on every finite tensor is coded as a difference, whether that is smaller or not: EF21,
- *  whose codec may send any part of it. */
+/** From now on code every finite tensor as a difference, even if that is not smaller: EF21, whose
+ *  codec may send any part of the difference. */
 void strait_reference_always(struct strait_reference *ref);
 
 /** Encode tensors that lie one behind the other in memory, and take over what receivers decode.
@@ -50,13 +50,13 @@ int strait_reference_encode(struct strait_reference *ref, uint32_t sender,
                             const struct strait_bundle *bundle, unsigned char *out,
                             size_t cap_bytes, size_t *len_bytes, const struct strait_slice *s,
                             size_t n_slices, bool keeps, struct strait_error *err);
-/** Decode into the tensors; any input bytes are safe. Of a packet whose values the reference has,
- *  as its sender does, these are copied.
+/** Decode into the tensors; any input bytes are safe. If the reference already has the packet's
+ *  values, as the sender's has, they are copied.
  *  In:      keeps    true: the reference becomes these values, whatever it was for a key frame
  *  Returns: 0, or -1 with *err INPUT: not a packet of these tensors, or not against the version
  *           that the reference has */
 int strait_reference_decode(struct strait_reference *ref, const struct strait_bundle *bundle,
                             struct strait_slice *s, size_t n_slices, const unsigned char *in,
                             size_t len_bytes, bool keeps, struct strait_error *err);
-/** Who encoded a packet; false: it is too short. */
+/** Read the number of the rank that encoded a packet. False: the packet is too short. */
 bool strait_reference_sender(uint32_t *sender, const unsigned char *in, size_t len_bytes);

@@ -38,7 +38,7 @@ const char *strait_codec_param_text(char text[64], const struct strait_param *p,
 /** Parse a number or choice. Errors: INPUT naming `where` and what was expected. */
 int strait_codec_param_parse(double *value, const struct strait_param *p, const char *text,
                              const char *where, struct strait_error *err);
-/** Whether encoded tensors can be added, provided that all ranks share step, seed and the like:
- *  true of bounded codecs with an absolute bound, of others whose sum drops no element, and of
+/** Whether encoded tensors can be added if all ranks share step, seed and the like. True for
+ *  bounded codecs with an absolute bound, for other codecs whose sum drops no element, and for
  *  `none`, whose values are added. */
 bool strait_codec_adds(const struct strait_codec_spec *spec);

@@ -34,8 +34,8 @@ bool strait_cpu_is_of_host(void);
 /** Processor time of the calling thread, nanoseconds. Source: CLOCK_THREAD_CPUTIME_ID, or the
  *  host */
 int64_t strait_cpu_thread_ns(void);
-/** What reading that clock costs by itself, nanoseconds: the shortest of some pairs. In a guest 4
- *  us, which is more than small pieces of work take. */
+/** Time that one reading of that clock takes, in nanoseconds: the shortest of several pairs of
+ *  readings. In a guest it is 4 us, more than a small piece of work takes. */
 int64_t strait_cpu_reading_ns(void);
 /** The same of all threads of this process. Source: CLOCK_PROCESS_CPUTIME_ID, or the host */
 int64_t strait_cpu_process_ns(void);

@@ -1,4 +1,4 @@
-/* What an error says; part of the installed headers. Functions on it: error.h. */
+/* An error as a struct, part of the installed headers. error.h has its functions. */
 #pragma once
 
 enum strait_error_code {

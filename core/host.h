@@ -1,4 +1,4 @@
-/* What this computer offers: its memory, processors, the terminal, its vector instructions. */
+/* This computer: its memory, processors, terminal and vector instructions. */
 #pragma once
 #include <stddef.h>
 #include <stdio.h>
@@ -10,20 +10,20 @@ double strait_host_memory_bytes(const char *key);
 /** Number of processors that this process may use, at least 1. */
 int strait_host_processors(void);
 
-/** COLUMNS of the environment; 0: not there, or no number from 2 to 9999. */
+/** The environment's COLUMNS; 0 if it is unset or no number from 2 to 9999. */
 size_t strait_columns_asked(void);
-/** Memory that this process may still take: what the machine has available, or the rest of what
- *  its control group may have, whichever is less. INFINITY if nobody says. */
+/** Bytes that this process may still allocate: the machine's available memory or the rest of the
+ *  control group's limit, whichever is less. INFINITY if neither is known. */
 double strait_host_free_bytes(void);
 /** Resident memory of a process in bytes; 0 if it is gone. */
 double strait_host_resident_bytes(int pid);
 
-/** Open a file for reading. A FIFO that nobody writes is one without bytes, not a wait for ever.
+/** Open a file for reading. A FIFO without a writer reads as an empty file instead of blocking.
  *  Returns: the file, or NULL with errno */
 FILE *strait_host_open(const char *path);
 
-/** Columns of the terminal behind a descriptor: what it says itself, else COLUMNS of the
- *  environment, else 80. 0: it is no terminal. */
+/** Columns of the terminal behind a descriptor: as the terminal reports, else the environment's
+ *  COLUMNS, else 80. 0 if it is no terminal. */
 size_t strait_terminal_columns(int fd);
 
 /* The vector instructions that the codecs use: the best that the machine has, unless the user asked
@@ -37,10 +37,10 @@ enum strait_simd strait_simd_best(void);
 enum strait_simd strait_simd_level(void);
 const char *strait_simd_name(enum strait_simd level);
 
-/* OpenBLAS built without threads (Debian's libopenblas0-serial) hands out its buffers unguarded:
- * two threads that call it at the same time may get the same one, and wrong numbers. Each call is
- * made alone there. Builds with threads, OpenMP's or POSIX', have a lock for it and the same
- * digits. */
+/* OpenBLAS built without threads (Debian's libopenblas0-serial) does not lock its buffers: two
+ * threads that call it at the same time may share one and get wrong numbers. There these two make
+ * one call at a time. Builds with OpenMP or POSIX threads have a lock of their own, and give the
+ * same digits. */
 void strait_blas_begin(void);
 void strait_blas_end(void);
 #define STRAIT_BLAS(call)                                                                          \
@@ -59,8 +59,9 @@ const char *strait_blas_better_core(void);
 /* Compile a function twice and choose at load time by what the processor supports. The clones
  * differ in vector width only and give the same bits. Functions that it calls must be inline.
  *
- * Sanitizers run the portable code: their run time is not ready when the choice is made. So does
- * clang, which (as of 14) exports the choosers of static functions. */
+ * Under sanitizers only the portable code is built, because their run time is not ready when the
+ * choice is made; likewise with clang, which (up to 14) exports the resolvers of static functions.
+ */
 #if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && !defined(__clang__) &&       \
     !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define STRAIT_CLONED __attribute__((target_clones("avx2", "default")))

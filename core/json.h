@@ -66,8 +66,8 @@ int strait_object_quantity_or(struct strait_object *o, double *out, const char *
 /** Add {pointer: value} of everything in a value that has no inside of its own, under this pointer;
  *  keys are not escaped. */
 void strait_json_leaves(json_t *leaves, const char *pointer, const json_t *value);
-/** What stands at a pointer below a value; NULL: nothing, or an object that goes on there. A new
- *  reference. */
+/** The value at a JSON Pointer below a value, as a new reference. NULL: there is none, or it is an
+ *  object. */
 json_t *strait_json_leaf(const json_t *value, const char *inside);
 /** The pointers at which some of these {pointer: value} differ: a new array in their order. */
 json_t *strait_json_differing(const json_t *all_leaves);

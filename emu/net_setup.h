@@ -13,8 +13,8 @@ int strait_emu_net_setup_build(struct strait_emu_net **out, const struct strait_
                                const struct strait_emu_shared *shared, double dilation,
                                const char *tun_path, enum strait_emu_realisation realisation,
                                const struct strait_emu_trunk *trunk, struct strait_error *err);
-/** How much earlier than its rate allows a message may pass, virtual seconds: 0 with the relay,
- *  with the kernel the largest burst of an idle tbf. */
+/** By how many virtual seconds a message may pass earlier than the rate allows: 0 with the relay;
+ *  with kernel links the largest burst of an idle tbf. */
 double strait_emu_net_setup_credit_s(const struct strait_run *run, double dilation,
                                      enum strait_emu_realisation realisation);
 /** Ping from rank 0 to one rank of each kind of port. Skips paths that lose packets.

@@ -23,7 +23,7 @@ void strait_optimiser_step(struct strait_optimiser *o, float *w, const float *gr
 void strait_optimiser_step_plain(struct strait_optimiser *o, float *w, const float *gradient,
                                  size_t lo, size_t hi);
 
-/** What it remembers, out and in, for runs that are saved: n_state numbers. */
+/** Save and restore the optimiser's n_state numbers, for runs that are saved. */
 size_t strait_optimiser_n_state(const struct strait_optimiser *o);
 void strait_optimiser_save(const struct strait_optimiser *o, float *state);
 void strait_optimiser_load(struct strait_optimiser *o, const float *state);

@@ -37,7 +37,7 @@ long strait_learn_examples(const struct strait_learn *l, int worker);
 long strait_learn_held_out(const struct strait_learn *l);
 /** Do the workers' shares of labels differ, as a Dirichlet split makes them? */
 bool strait_learn_is_uneven(const struct strait_learn *l);
-/** Of a task without a held-out accuracy (quadratic) the loss is all there is. */
+/** A task without a held-out accuracy (quadratic) has only a loss. */
 bool strait_learn_has_accuracy(const struct strait_learn *l);
 /** The initial parameters by seed, the same for all workers. Out: w n_elems */
 void strait_learn_init(const struct strait_learn *l, float *w);

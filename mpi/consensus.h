@@ -1,10 +1,9 @@
-/* What the processes say to each other between runs: that they are of one mind, and what comes
- * next. */
+/* Between runs the processes check that they agree, and rank 0 announces the next run. */
 #pragma once
 #include <jansson.h>
 #include "world.h"
 
-/* What has to be the same on all; "" where this process could not find it. */
+/* Values that must be the same on all processes; "" if this process could not find one. */
 struct strait_mpi_hello {
     const char *program, *experiment, *profile; /* hashes */
     const char *file;                           /* for the error */

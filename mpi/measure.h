@@ -1,4 +1,4 @@
-/* What MPI's links between rank 0 and the others give: rate, round trip, cost of a message. */
+/* Measure MPI's links between rank 0 and the others: rate, round trip, cost of a message. */
 #pragma once
 #include <stdbool.h>
 #include "world.h"
@@ -23,7 +23,7 @@ struct strait_mpi_links {
         steps_s; /* log2 n exchanges, rounded up: what its words need at least */
 };
 
-/** What a call takes beside its steps; never below 0. */
+/** Time of a call besides its steps; never below 0. */
 struct strait_mpi_figure strait_mpi_beside(struct strait_mpi_figure collective_s,
                                            struct strait_mpi_figure steps_s);
 /** Measure, on all ranks together; some seconds a rank.

@@ -17,7 +17,7 @@ struct strait_mpi_world {
 /* Tags of letters; below, those of streams (link.h). */
 enum { STRAIT_MPI_TAG_TALK = 64, STRAIT_MPI_TAG_NOTE };
 
-/** Where the module of this build is, or would be. */
+/** Path of this build's module, whether it exists or not. */
 const char *strait_mpi_module_path(char *buf, size_t cap);
 /** Can the module be loaded? Starts no MPI.
  *  Returns: 0, or -1 with *err HOST: there is none, or its libraries are missing */
@@ -39,7 +39,8 @@ int strait_mpi_listen(struct strait_mpi_world *w, int src, void **data, size_t *
                       double deadline_s, struct strait_error *err);
 /** Make the run that rank 0 begins now fail: this process cannot take part. */
 void strait_mpi_world_refuse(struct strait_mpi_world *w, const struct strait_error *why);
-/** As which rank a launcher started this process, before MPI is asked; 0 where none did. */
+/** The rank as which a launcher started this process, known before MPI is loaded; 0 without a
+ *  launcher. */
 int strait_mpi_launched_as(void);
 enum { STRAIT_MPI_HOST_CHARS = 96 };
 /** Where this process runs: its host's name, and in an emulated network that several hosts share

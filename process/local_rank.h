@@ -7,7 +7,7 @@
 #include "inbox.h"
 #include "padded_slots.h"
 
-/* What others watch while the rank runs; it may lie in memory that they share. */
+/* State that others watch while the rank runs; it may lie in shared memory. */
 struct strait_proc_state {
     atomic_uint_fast64_t n_sent;   /* messages and acknowledgements that will arrive somewhere */
     atomic_uint_fast64_t n_landed; /* ... that arrived here */

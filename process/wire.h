@@ -18,7 +18,7 @@ void strait_proc_wire_pack(unsigned char out[STRAIT_PROC_FRAME_BYTES],
 size_t strait_proc_wire_part_at(size_t payload_bytes, int n, int i);
 /** A checksum of frame and payload, from the packed frame, which contains the payload's. */
 uint64_t strait_proc_wire_checksum(const unsigned char in[STRAIT_PROC_FRAME_BYTES]);
-/** Make the packet that a frame announces.
+/** Allocate the packet that a frame announces.
  *  Out:     packet     new; with room for its payload if the run has real payload
  *           tag        of the message
  *  In:      noise_bytes  of a sized payload, which the frame does not announce

@@ -1,5 +1,5 @@
-/* What every rank of a recorded program does, in which order: computing, messages and collectives
- * with their dependencies. Importers build graphs; the strategy `replay` runs them. */
+/* A recorded program as a graph: the computing, messages and collectives of every rank, with their
+ * dependencies. Importers build graphs; the strategy `replay` runs them. */
 #pragma once
 #include <jansson.h>
 #include <stdbool.h>

@@ -21,8 +21,8 @@ const json_t *strait_columns_header(const struct strait_store *store, const json
 /** The resolved point that a row answers, a new reference, or NULL with *err as above. */
 json_t *strait_columns_point(const struct strait_store *store, const json_t *row,
                              struct strait_error *err);
-/** A column of a row: of its settings, its numbers or its labels, in this order; a place in a list
- *  by its index. A new reference; NULL: there is none. */
+/** Look a column up in a row: in its settings, then its numbers, then its labels. Elements of lists
+ *  are named by their index. A new reference; NULL: there is none. */
 json_t *strait_column(const json_t *columns, const char *pointer);
 /** All pointers that some of the columns have: a new array, settings before numbers, each in the
  *  order of the rows. */

@@ -6,10 +6,11 @@
 
 /* Other draws than the run's own, at most. */
 enum { STRAIT_INTERVAL_DRAWS = 8 };
-/* By how much rates are off in `edges_s`: what moves with them in proportion counts for nothing. */
+/* Factor by which rates are changed in `edges_s`. A change of the round in proportion to it counts
+ * as none. */
 #define STRAIT_INTERVAL_OFF 1.03
 
-/* What a run says of itself, and what others with moved inputs say; seconds a round. */
+/* Seconds a round of the run itself, and of runs whose inputs were changed a little. */
 struct strait_interval_inputs {
     double round_s, compute_s; /* of the prediction, and of it the computing on its critical path */
     double codec_s[2];         /* with the codec's quick and slow quantiles; NAN: nothing varies */
@@ -35,13 +36,14 @@ struct strait_interval_inputs {
 json_t *strait_interval_of(double interval_s[2], const struct strait_interval_inputs *inputs,
                            const struct strait_case *c, const struct strait_learned *learned);
 
-/** For the table: what a measured round says of a prediction; low, high, miss and off of `out`.
+/** Compare a measured round with its prediction, for the table: fills low, high, miss and off of
+ *  `out`.
  *  In:      predicted  a row with "uncertainty" */
 void strait_interval_scores(struct strait_learned_setting *out, const json_t *predicted,
                             double measured_s);
 
-/** By how much the mean of `n_rounds` rounds, each as long as the slowest of n_waited sums of
- *  n_steps steps, may lie below and above the sum of medians, in units of it.
+/** How far the mean of `n_rounds` rounds may lie below and above the sum of medians, in units of
+ *  that sum. A round is as long as the slowest of n_waited sums of n_steps steps.
  *  Source:  steps lognormal and independent, the sum taken as normal; the mean of the largest of n
  *           by Blom, Statistical Estimates and Transformed Beta-Variables, 1958 */
 void strait_interval_compute(double *below, double *above,

@@ -12,7 +12,7 @@ enum strait_figure_kind {
     STRAIT_FIGURE_RESIDUALS /* predicted over measured, less 1 */
 };
 
-/* What is asked. Pointers are of settings or numbers (columns.h); strings are borrowed. */
+/* A question. Pointers name settings or numbers (columns.h); strings are borrowed. */
 struct strait_figure_question {
     enum strait_figure_kind kind;
     const char *x;        /* NULL: strait_figure_x */
@@ -40,8 +40,8 @@ struct strait_figure_question {
 json_t *strait_figure(const json_t *columns, const struct strait_figure_question *question,
                       const char *title, struct strait_error *err);
 
-/** What goes across where nothing is said: clients where they are varied, else the first number
- *  that is, else the first setting. Borrowed from the columns. */
+/** The default of the x axis: clients if they vary, else the first number that varies, else the
+ *  first setting that does. Borrowed from the columns. */
 const char *strait_figure_x(const json_t *columns);
 
 enum strait_figure_style {

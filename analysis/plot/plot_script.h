@@ -33,7 +33,7 @@ int strait_plot_script_begin(struct strait_plot_script *s, const char *path, con
 /** Begin a script that draws <path>.EXT of a page, without titles. */
 int strait_plot_script_open(struct strait_plot_script *s, const char *path,
                             const struct strait_plot_page *page, struct strait_error *err);
-/** To be written behind the first panel: titles are drawn once. */
+/** Write this after the first panel, so that titles are drawn once. */
 void strait_plot_script_titled(struct strait_plot_script *s);
 /** Write <path>.gp and run gnuplot on it for each picture. Ends the script in any case. */
 int strait_plot_script_run(struct strait_plot_script *s, const char *path,

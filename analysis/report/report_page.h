@@ -5,7 +5,7 @@
 #include "analysis/row_names.h"
 #include "analysis/store.h"
 
-/* What a section tells of one results folder; borrowed. */
+/* The contents of one results folder's section; borrowed. */
 struct strait_report_section {
     const char *folder;
     const struct strait_store *store;

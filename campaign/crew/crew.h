@@ -12,8 +12,8 @@ struct strait_crew {
     int n_lost;              /* rank 0, in the end: processes that are lost */
 };
 
-/* What becomes of a task, on rank 0, in order of completion. Both: 0, or -1 with *err, which ends
- * all. */
+/* Callbacks for rank 0, in order of completion: a task ended. Both return 0, or -1 with *err, which
+ * ends the crew. */
 struct strait_crew_use {
     /** What the work of task i said; borrowed. */
     int (*take)(size_t i, const json_t *answer, void *context, struct strait_error *err);

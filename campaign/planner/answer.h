@@ -1,4 +1,5 @@
-/* A plan's answer: what to take, what limits it, what to buy next, and on what all that rests. */
+/* The answer to a plan: the recommended candidate, what limits it, what to buy next, and the
+ * assumptions behind it. */
 #pragma once
 #include <jansson.h>
 #include "candidates.h"
@@ -23,9 +24,9 @@ json_t *strait_plan_answer(const struct strait_plan_question *q,
                            const struct strait_plan_answer_options *options,
                            struct strait_error *err);
 
-/** What candidates that differ from this one in one value would save: [{"text", "pointer", "from",
- *  "to", "round_s", "saves_s", "more_money_a_round" (null: unknown), "more_per_hour"}], the
- *  largest gain first. Codecs are not bought. */
+/** Savings by candidates that differ from this one in one value: [{"text", "pointer", "from", "to",
+ *  "round_s", "saves_s", "more_money_a_round" (null: unknown), "more_per_hour"}], the largest gain
+ *  first. Codecs are not bought. */
 json_t *strait_plan_answer_buy(const struct strait_candidates *c, size_t of,
                                const struct strait_plan_question *q);
 /** "sz 1e-3, server rate 10 Gbps, decode cores 16": its codec, if codecs vary, and what it has of

@@ -1,4 +1,4 @@
-/* What papers claim, both halves: less time or fewer bytes, and the same accuracy. */
+/* Claims of papers, in two halves: less time or fewer bytes, and the same accuracy. */
 #pragma once
 #include <jansson.h>
 #include <stdio.h>

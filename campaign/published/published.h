@@ -32,7 +32,8 @@ json_t *strait_published_orders(const json_t *rows);
 json_t *strait_published_errors(const json_t *rows);
 /** Whether a row counts in errors. */
 bool strait_published_counts(const json_t *row);
-/** That for each model of each case: [{case, model, all, not_linear, communication, closed}]. */
+/** The same errors for each model of each case: [{case, model, all, not_linear, communication,
+ *  closed}]. */
 json_t *strait_published_models(const json_t *rows);
 /** What each constant of software rests on and what it is worth, from the rows' "constants":
  *  Returns: [{constant, value, model, device, figures, error, own, others}]; own and others, the

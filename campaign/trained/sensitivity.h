@@ -22,7 +22,7 @@ struct strait_sensitivity_asked {
     uint64_t seed;
 };
 
-/* Of one tensor. What was added is NAN where the tensor stays lossless. */
+/* Results for one tensor. The additions to the loss are NAN if the tensor stays lossless. */
 struct strait_tensor_sensitivity {
     bool is_lossy;
     double rms;

@@ -1,5 +1,5 @@
-/* What of the host's files a command in a guest must see: whatever its arguments, its experiment
- * and the files that these name, name. */
+/* Which of the host's files a command in a guest must see: those that its arguments name, its
+ * experiment, and those that these files name in turn. */
 #pragma once
 #include <jansson.h>
 #include "guest_job.h"

@@ -24,11 +24,11 @@ struct strait_option {
     const char *doc;
 };
 
-/* Of commands that print tables; see strait_table_wide. */
+/* An option of commands that print tables; see strait_table_wide. */
 #define STRAIT_WIDE_OPTION                                                                         \
     {                                                                                              \
         "wide", 0, STRAIT_OPTION_FLAG, &strait_table_wide, NULL,                                   \
-            "tables as wide as they are, a line a row"                                         \
+            "tables as wide as they are, a line a row"                                             \
     }
 
 struct strait_usage {

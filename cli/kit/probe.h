@@ -1,4 +1,4 @@
-/* What this machine can emulate, found by trying; for strait doctor and strait net probe. */
+/* Try what this machine can emulate, for strait doctor and strait net probe. */
 #pragma once
 #include <jansson.h>
 #include <stdbool.h>

@@ -26,7 +26,8 @@ bool strait_show_any_marks(const json_t *rows);
 void strait_show_notes(FILE *out, const json_t *rows, bool marked);
 /** "set: /clients=64, /codec=none": what --set put in, {pointer: value}; nothing for none. */
 void strait_show_set(FILE *out, const char *before, const json_t *set);
-/** What the rows are of: title, what was set, model, strategy, backend, and how it was emulated. */
+/** Print the lines above the rows: title, values of --set, model, strategy, backend, and how it was
+ *  emulated. */
 void strait_show_head(FILE *out, const json_t *rows);
 /** Print the result of strait_tradeoff as a table. 0, or -1 with *err. */
 int strait_show_tradeoff(FILE *out, const json_t *tradeoff, struct strait_error *err);

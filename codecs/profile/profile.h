@@ -40,8 +40,8 @@ struct strait_profile_cost {
     struct strait_quantiles ratios, encode, decode;
 };
 
-/** A shipped profile by name ("default", "sz3-class", ...), or a file by path; of a machine's file
- *  (strait calibrate host) the profile in it.
+/** Load a shipped profile by name ("default", "sz3-class", ...) or a file by path. A machine's file
+ *  (strait calibrate host) contains a profile, which is taken.
  *  Returns: 0, or -1 with *err INPUT naming file and JSON Pointer */
 int strait_profile_load(struct strait_profile **out, const char *name_or_path,
                         struct strait_error *err);

@@ -1,4 +1,5 @@
-/* How much slower than the modelled world this machine must run so that it keeps up. */
+/* Time dilation: how many real seconds this machine needs for one virtual second so that it keeps
+ * up. */
 #pragma once
 #include <stdbool.h>
 #include "workloads/rank/backend.h"

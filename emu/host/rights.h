@@ -16,8 +16,8 @@
     (UINT64_C(0xff) | UINT64_C(1) << 10 | UINT64_C(1) << 13 | UINT64_C(1) << 18 |                  \
      UINT64_C(1) << 21 | UINT64_C(1) << 23 | UINT64_C(1) << 29)
 
-/** Give up all capabilities but those to keep, in every set and for good: what this process or its
- *  children execute gains none, set-user-id programs included where no_new_privs is set.
+/** Give up all capabilities but those in `keep`, in every set and for good: no program that this
+ *  process or its children execute gains any; with no_new_privs not even a set-user-id program.
  *  In:      keep            of what the process has
  *           no_new_privs    false for programs of the user, which may be sudo or ping
  *  Returns: 0, or -1 with *err SYSTEM: the process must not go on */

@@ -19,8 +19,9 @@ int strait_emu_choose_realisation(enum strait_emu_realisation *out, const struct
 /** Whether this kernel's cubic leaves slow start by a delay (HyStart) that dilation does not
  *  scale. */
 bool strait_emu_hystart_is_on(void);
-/** Where a network asks for HyStart: that it is on, or is switched on in a guest in virtual time,
- *  whose kernel is this run's alone. Dilated, it would see other delays.
+/** If the network asks for HyStart, check that the kernel has it on. A guest in virtual time
+ *  switches it on, since the kernel is this run's alone. With dilation HyStart would see other
+ *  delays.
  *  In:      k  dilation
  *  Returns: 0, or -1 with *err: INPUT above k = 1, HOST where this kernel has it off */
 int strait_emu_ask_hystart(const struct strait_tcp *tcp, double k, struct strait_error *err);

@@ -1,5 +1,5 @@
-/* What processes that serve a network have in common: they end with the process that started them,
- * and have no file of it but their own. */
+/* Common to processes that serve a network: they end with the process that started them, and
+ * inherit none of its files but their own. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>

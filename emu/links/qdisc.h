@@ -39,7 +39,7 @@ void strait_emu_qdisc_of_step(struct strait_emu_qdisc *out, const struct strait_
 /** late_s for this machine: 1.5 ms; 5 ms in User-Mode Linux, whose host may take its processor;
  *  2 us in virtual time. */
 double strait_emu_qdisc_late_s(void);
-/** How much earlier than its rate allows a message may pass an idle shaper, real seconds. */
+/** By how many real seconds a message may pass an idle shaper earlier than the rate allows. */
 double strait_emu_qdisc_credit_s(const struct strait_emu_qdisc *s);
 /** Whether `found` equals `wanted`, to the kernel's resolution. If not, text says what differs:
  *  "tbf rate 100 bytes/s, asked for 200". */

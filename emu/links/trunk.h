@@ -1,5 +1,5 @@
-/* What joins the parts of one network on several hosts: a VXLAN between them, and on each host
- * routes for the nodes of the others. A node's links are shaped on its own host. */
+/* Join the parts of one network on several hosts: by a VXLAN between the hosts, and on each host
+ * routes to the nodes of the others. A node's links are shaped on its own host. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -33,8 +33,7 @@ bool strait_emu_trunk_has(const struct strait_emu_trunk *trunk, int node);
 int strait_emu_trunk_make(const struct strait_emu_trunk *trunk, int host_fd, int namespace_fd,
                           int netlink_fd, int index, int n_nodes, struct strait_error *err);
 
-/** The largest packet that the path from this host to another's address takes unfragmented, as far
- *  as this host's own devices and routes know.
- *  Returns: bytes, or -1 with *err SYSTEM when there is no route
- */
+/** The largest packet that is sent unfragmented from this host to an address, according to this
+ *  host's own devices and routes.
+ *  Returns: bytes, or -1 with *err SYSTEM when there is no route */
 int strait_emu_trunk_path_mtu(uint32_t address, struct strait_error *err);

@@ -1,4 +1,4 @@
-/* What emulation can do on this machine: as root, or in an ordinary user's namespaces. */
+/* Find out what emulation can do on this machine: as root, or in an ordinary user's namespaces. */
 #pragma once
 #include <stdbool.h>
 #include "core/error.h"
@@ -13,7 +13,7 @@ struct strait_emu_answer {
     char reason[256]; /* one line: what was tried and the result */
 };
 
-/* What this machine and user can do; every answer comes from trying it in a child process. */
+/* What this machine and user can do. Each answer was tried in a child process. */
 struct strait_emu_ability {
     struct strait_emu_answer in_place; /* make a network namespace with the user's own rights */
     struct strait_emu_answer userns;   /* make a user namespace and a network namespace in it */

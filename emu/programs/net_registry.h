@@ -1,6 +1,6 @@
-/* Where a network that stays up can be found: a folder of this user with a lock, a socket and a
- * description for each. The supervisor holds the lock as long as it lives, so what a killed one
- * left behind is never trusted. */
+/* Find networks that stay up: a folder of this user has a lock, a socket and a description for
+ * each. The supervisor holds the lock as long as it lives, so files that a killed supervisor left
+ * behind are not trusted. */
 #pragma once
 #include <jansson.h>
 #include <stdbool.h>

@@ -4,8 +4,8 @@
 #pragma once
 #include "net_registry.h"
 
-/** Start the process that answers; it ends with the caller's thread. Before
- *  strait_emu_program_start, which would put it into the network.
+/** Start the process that answers; it ends with the caller's thread. Call this before
+ *  strait_emu_program_start, which would otherwise put the process into the network.
  *  Out:     path  of its socket beside the network's own files, for strait_emu_outside_run; the
  *                 caller removes it
  *  Returns: 0, or -1 with *err */

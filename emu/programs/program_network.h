@@ -12,7 +12,7 @@ struct strait_emu_program {
     int leash;    /* closing it ends the network, unless let go; -1: none */
 };
 
-/* What a network has of itself on this host, where several share it. */
+/* The part of a network on this host, if several hosts share it. */
 struct strait_emu_part {
     struct strait_emu_trunk trunk;
     const char *network;      /* its name; its parts are registered as NAME.h0, NAME.h1, ... */

@@ -1,4 +1,4 @@
-/* Who asks learns when a network is done with each layer: to measure their times. */
+/* A callback after each layer, to measure layers' times. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -6,7 +6,7 @@
 enum { LEARN_NO_LAYER = 999 }; /* work that belongs to no layer: activations, attention, the loss */
 
 struct learn_laps {
-    /* What was done since the last lap was `layer`'s, forward or backward. */
+    /* The work since the last lap belongs to `layer`, forward or backward. */
     void (*lap)(void *context, size_t layer, bool back);
     void *context;
 };

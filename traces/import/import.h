@@ -44,8 +44,8 @@ const struct strait_import_format *strait_import_format_find(const char *name);
  *  Returns: 0, or -1 with *err; release in either case */
 int strait_import_read(struct strait_import *in, const char *path,
                        const struct strait_import_format *format, struct strait_error *err);
-/** The same for its facts alone: of a graph no node is kept, unless what was counted leaves a doubt
- *  whether it is sound; then the file is read again. */
+/** The same for its facts alone. No node of a graph is kept, unless the counts leave a doubt
+ *  whether the graph is sound; then the file is read again. */
 int strait_import_look(struct strait_import *in, const char *path,
                        const struct strait_import_format *format, struct strait_error *err);
 /** Read an open source, once: where a look leaves a doubt, in->graph says so. */
@@ -56,7 +56,7 @@ void strait_import_release(struct strait_import *in);
 /** Read a file for its graph alone, finished.
  *  Returns: 0, or -1 with *err, also if it has none */
 int strait_import_graph(struct strait_program **out, const char *path, struct strait_error *err);
-/** What takes the place of a model beside a graph: one value and no times.
+/** Set the model that stands beside a graph: one value, no times.
  *  Returns: 0, or -1 with *err NOMEM */
 int strait_import_stand_in(struct strait_model **out, const char *path, struct strait_error *err);
 

@@ -28,8 +28,8 @@ struct strait_pull_json {
     unsigned char closes[STRAIT_PULL_MAX_DEPTH]; /* '}' or ']' of what is open */
     int depth;
     bool needs_comma, after_key, has_failed;
-    /* As trace viewers take it: a comma before a closing bracket, and a file that ends inside of
-     * its outermost array. */
+    /* Accept what trace viewers accept: a comma before a closing bracket, and a file that ends
+     * inside its outermost array. */
     bool is_lenient;
 };
 

@@ -1,5 +1,5 @@
-/* What experiments name: networks, machines and software, whose constants stand in one file each
- * with their sources, and strategies. */
+/* Names in experiments: of networks, machines and software (each a file with constants and their
+ * sources), and of strategies. */
 #pragma once
 #include <jansson.h>
 #include "core/json.h"

@@ -116,9 +116,9 @@ double strait_path_jitter_s(const struct strait_network *n, int src, int dst);
 double strait_path_loss_ratio(const struct strait_network *n, int src, int dst);
 /** Whether packets from src to dst can be lost, by chance or at a full queue. */
 bool strait_path_drops(const struct strait_network *n, int src, int dst);
-/** Whether simulations move single packets: where that is asked for, and unless flows are, where a
- *  link has loss, jitter or a finite queue, where flows of others keep their windows full, and
- *  under BBR, whose rate is an estimate. */
+/** Whether simulations move single packets. They do if the experiment asks for it. Unless it asks
+ *  for flows, they also do if a link has loss, jitter or a finite queue, if flows of others keep
+ *  their windows full, and under BBR, whose rate is an estimate. */
 bool strait_network_by_packets(const struct strait_network *n);
 /** Whether a link has loss, jitter or a finite queue. */
 bool strait_network_is_imperfect(const struct strait_network *n);
@@ -149,8 +149,9 @@ struct strait_network *strait_network_star(int n_ranks, struct strait_link serve
 double strait_network_default_window_bytes(const struct strait_network *n);
 /** Flows of others on all ports together. */
 int strait_network_n_flows(const struct strait_network *n);
-/** A copy of n whose links are faster by a factor, delays and queues as they are. Rates that change
- *  over time stay. Borrows what n owns beside its arrays. NULL when memory runs out. */
+/** A copy of n whose link rates are multiplied by a factor. Delays, queues and rates that change
+ *  over time stay as they are. The copy has its own arrays and borrows everything else from n. NULL
+ *  when memory runs out. */
 struct strait_network *strait_network_at_rate(const struct strait_network *n, double factor);
 /** A copy of n with one more rank, where the flows of others have their other ends: at the core,
  *  with a port of twice the rate that they can take together, and no delay. Borrows what n owns

@@ -1,5 +1,5 @@
-/* What happens to single packets of a network: loss, jitter, full queues. Emulation has it, and
- * simulations that move packets; those of flows say what they leave out. */
+/* Effects on single packets: loss, jitter, full queues. Emulations and simulations of packets have
+ * them; simulations of flows name those that they leave out. */
 #pragma once
 #include <jansson.h>
 #include <stddef.h>

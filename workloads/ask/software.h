@@ -14,5 +14,5 @@ json_t *strait_software_used(const struct strait_experiment *e);
  *  strait_software_used. Returns: NAN: the file says none */
 double strait_software_error(const struct strait_experiment *e, const char *constant,
                              const json_t *used);
-/** What a constant is where it costs nothing: new "0 s", 0, or a speed out of reach. */
+/** The value at which a constant costs nothing: new "0 s", 0, or a speed that is never reached. */
 json_t *strait_software_free(const char *constant);

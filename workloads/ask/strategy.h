@@ -18,8 +18,8 @@ enum { STRAIT_MAX_PARAMS = 24, STRAIT_MAX_EARLY_SCRATCH = 2 };
                                                                      .fallback = 5                 \
     }
 
-/* What becomes of a run that clients leave, for a while or for good: it would wait for them for
- * ever; it goes on where it has a deadline; or as long as one client stays. */
+/* What a run does when clients leave, for a while or for good: it would wait for ever, so it is
+ * refused; it goes on if its rounds have a deadline; it goes on as long as one client stays. */
 enum strait_leaving {
     STRAIT_LEAVING_STOPS,
     STRAIT_LEAVING_BY_DEADLINE,
@@ -29,7 +29,7 @@ enum strait_leaving {
 struct strait_strategy {
     const char *name, *summary;
     const char *source; /* the paper it implements */
-    /* What it takes for something else where a codec is used, for the rows; NULL: nothing. */
+    /* What it approximates if a codec is used, as a text for the rows; NULL: nothing. */
     const char *approximates;
     bool has_server; /* rank 0 is a server, ranks 1 to `clients` are the clients */
     bool ends_with_rank_0;
@@ -40,11 +40,11 @@ struct strait_strategy {
     /** The kind where it depends on parameters; NULL: uplink_kind. */
     const char *(*uplink_kind_of)(const struct strait_experiment *e);
     const char *downlink_kind; /* recorded kind that the server sends, or NULL */
-    /** Whether the codec of this direction (0 up, 1 down) codes parameters that the receiver has an
-     *  older version of, so that "reference" makes sense. NULL: neither does. */
+    /** Whether the codec of this direction (0 up, 1 down) codes parameters of which the receiver
+     *  has an older version, so that "reference" makes sense. NULL: in no direction. */
     bool (*refers)(const struct strait_experiment *e, int direction);
-    /** Whether all to whom "codec" packets of a rank go decode each of them, so that they may be
-     *  differences from the last ("reference": "own"). NULL: they do not. */
+    /** Whether every receiver of a rank's "codec" packets decodes each of them, so that each may be
+     *  coded as the difference from the one before ("reference": "own"). NULL: no. */
     bool (*tracks)(const struct strait_experiment *e);
     const struct strait_param *params;
     unsigned n_params;
@@ -57,18 +57,18 @@ struct strait_strategy {
     /** Whether rank src ever sends to dst, another rank, on this channel. NULL: all pairs on all
      *  channels. */
     bool (*uses_stream)(const struct strait_experiment *e, int src, int dst, int channel);
-    /** Whether its times depend on what flows do not see: acknowledgements that wait behind the
-     *  data of others, since both ways of a link are filled at once, or unequal shares where an end
-     *  is drawn. Then it is simulated by packets where that costs little. NULL: no. */
+    /** Whether its times depend on effects that simulations of flows leave out: acknowledgements
+     *  queue behind data because both directions of a link are full, or shares are unequal because
+     *  receivers are drawn. Such a run is simulated by packets if that costs little. NULL: no. */
     bool (*needs_packets)(const struct strait_experiment *e);
-    /** Lengths of scratch tensors (strait_scratch) whose memory is made before time 0 where payload
-     *  is real, since making it takes long: those that a rank asks for first. Returns how many.
+    /** Lengths of the scratch tensors (strait_scratch) that a rank asks for first. With real
+     *  payload their memory is allocated before time 0, because that takes long. Returns how many.
      *  NULL: none. */
     size_t (*early_scratch)(size_t n_elems[STRAIT_MAX_EARLY_SCRATCH],
                             const struct strait_experiment *e);
     bool takes_edges; /* has the key "edges": a table of pairs of ranks */
     bool trains;      /* real training: with "training" it moves and applies real updates */
-    /** Ranks that train, of those that are no server by `has_server`: the first. NULL: all. */
+    /** How many ranks train: the first ones, not counting the server of `has_server`. NULL: all. */
     int (*n_workers)(const struct strait_experiment *e);
     /** Rounds after which the schedule repeats, so that a steady state may be extrapolated
      *  (steady.c): 1 if all rounds are alike after warm-up, 0 if anything is drawn, tuned or never

@@ -15,8 +15,8 @@
 int strait_tensor_bounds_load(double **out, enum strait_bound_kind *kind, const char *path,
                               const struct strait_model *m, const char *where,
                               struct strait_error *err);
-/** Write such a file; bounds that are NAN are left out. In: record: of how they were found, kept
- *  under "found" (borrowed; NULL: none). 0, or -1 with *err. */
+/** Write such a file; bounds that are NAN are left out. In: record: how they were found, stored as
+ *  "found" (borrowed; NULL: none). 0, or -1 with *err. */
 int strait_tensor_bounds_save(const char *path, const double *bounds, enum strait_bound_kind kind,
                               const struct strait_model *m, json_t *record,
                               struct strait_error *err);

@@ -1,5 +1,5 @@
-/* What training computed, kept in a file: a run that was stopped goes on from it, to the same bits,
- * since whatever else happened happens again. */
+/* Results of training, kept in a file. A run that was stopped continues from it and gives the same
+ * bits, because everything else is simulated again. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,7 +16,7 @@ struct strait_kept_job {
     uint64_t from; /* check sum of the parameters */
 };
 
-/** Open or make a file for models of n_elems; a record that is not whole ends what it has.
+/** Open or create a file for models of n_elems. It is read up to the first incomplete record.
  *  Returns: 0, or -1 with *err: SYSTEM; INPUT for a file that is none of these, or of another
  *           model */
 int strait_kept_open(struct strait_kept **out, const char *path, size_t n_elems,

@@ -10,8 +10,8 @@ struct strait_live_link { /* numbered as in strait_network */
     double n_drops;       /* by a full queue or loss, since time 0 */
 };
 
-/* What rank 0 of a run with real training publishes after each round, in memory that the caller
- * shares with it. */
+/* The score that rank 0 of a run with real training publishes after each round, in memory shared
+ * with the caller. */
 struct strait_live_score {
     atomic_int n_rounds;
     _Atomic(double) rounds_s, loss, accuracy; /* NAN: not scored yet, or there is none */

@@ -1,5 +1,5 @@
-/* What it takes to train: a learner, an optimiser and two models' memory. A process has as many as
- * work at a time, whatever the number of its ranks. */
+/* Workspaces for training: a learner, an optimiser and memory for two models. A process has one for
+ * each rank that works at the same time, whatever the number of ranks. */
 #pragma once
 #include "learn/learner.h"
 #include "learn/optimiser.h"

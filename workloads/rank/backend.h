@@ -68,7 +68,7 @@ struct strait_packet {
 };
 struct strait_packet *strait_packet_keep(struct strait_packet *p); /* adds a reference; returns p */
 void strait_packet_drop(struct strait_packet *p);                  /* NULL is allowed */
-/** Do messages hold all references? Then whoever asks, who thinks to hold one, does not. */
+/** True if messages hold all references, so that the caller, who believes to hold one, does not. */
 bool strait_packet_is_away(const struct strait_packet *p);
 /** A packet with one reference and room for payload_bytes of data (0: data NULL), which its own
  *  release frees; NULL when memory runs out. For backends that receive. */
@@ -195,18 +195,18 @@ struct strait_backend {
     const struct strait_rank_ops *ops;
 };
 
-/* What every backend asks before it takes a message, so that all refuse alike. */
+/* Checks that every backend makes before it takes a message, so that all refuse alike. */
 
-/** May r send to dst on this channel, as run->uses_stream says? Of a stream's first message.
+/** Check, at a stream's first message, that run->uses_stream lets r send to dst on this channel.
  *  Returns: 0, or -1 with *err BACKEND */
 int strait_stream_check(const struct strait_rank *r, int dst, int channel,
                         struct strait_error *err);
-/** Note that a message holds the sender's reference to p from here on. Where the sender has none
- *  left (it sent p without strait_packet_keep, or dropped it) that fails.
+/** Hand the sender's reference to p over to a message. Fails if the sender has none left, because
+ *  it sent p without strait_packet_keep or dropped it.
  *  Returns: 0, or -1 with *err BACKEND */
 int strait_packet_post(struct strait_packet *p, const struct strait_rank *r, int dst, int channel,
                        struct strait_error *err);
-/** The message that held a reference to p is over: the reference is its receiver's. */
+/** Hand the message's reference to p over to the receiver: the message has arrived. */
 void strait_packet_landed(struct strait_packet *p);
 
 extern const struct strait_backend strait_sim, strait_fluid; /* sim/ */

@@ -32,8 +32,9 @@ struct strait_remembered {
     struct strait_remembered *next;
 };
 
-/* Flags of packets: coded against a reference; sent to whom the reference came from; above them
- * which of a rank's codecs encoded it, since two may differ in what a frame does not say. */
+/* Flags of packets: coded against a reference; sent back to the rank that the reference came from.
+ * The bits above say which of the rank's codecs encoded it, since a frame does not tell all their
+ * differences. */
 enum { STRAIT_PACKET_REFERS = 1, STRAIT_PACKET_COMES_BACK = 2, STRAIT_PACKET_CODEC = 4 };
 
 /* Values that one rank encoded and others decoded: a sender has one for all of its receivers or for
@@ -57,15 +58,16 @@ void strait_line_encoded(struct strait_rank *r, struct strait_codec *c, struct s
 /** The line of a packet that came and of the tensor that it is decoded to, or NULL. */
 struct strait_line *strait_line_to_decode(struct strait_rank *r, const struct strait_packet *p,
                                           const struct strait_tensor *y);
-/** What encoding costs beside the codec's own work: closing the loop, and passes over the values.
- *  */
+/** Cost of encoding besides the codec's own work: decoding one's own packet, and passes over the
+ *  values. */
 double strait_line_cost_s(const struct strait_rank_state *w, const struct strait_codec *c,
                           const struct strait_tensor *x, double decode_s);
 void strait_lines_free(struct strait_rank_state *w);
 /** Bytes before a bundle of so many parameters; 0 without a reference. */
 size_t strait_line_head_bytes(const struct strait_codec *c, size_t n_slices);
 size_t strait_task_n_slices(const struct strait_rank_state *w, const struct strait_tensor *t);
-/** Decode a packet whose values nobody wants: the next ones are coded against them. */
+/** Decode a packet and discard its values, because the next packets are coded as differences from
+ *  them. */
 void strait_follow(struct strait_rank *r, struct strait_packet *taken);
 
 bool strait_codec_is_none(const struct strait_codec *c);
@@ -109,7 +111,7 @@ void strait_codec_label(struct strait_packet *p, const struct strait_codec *c, d
 void strait_packet_release_view(struct strait_packet *p);
 /** Does the packet count in this rank's memory as received, until it is decoded or dropped? */
 bool strait_packet_is_received(const struct strait_rank_state *w, const struct strait_packet *p);
-/** To the footprint: so much of the codec's room was written. */
+/** Tell the footprint how much of the codec's output buffer was written. */
 void strait_codec_written(struct strait_codec *c, size_t n_bytes);
 
 enum strait_reading_of {

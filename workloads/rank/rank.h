@@ -15,7 +15,7 @@ struct strait_task;   /* a started encode, decode or compute; strait_wait ends i
 int strait_me(const struct strait_rank *r);
 int strait_n_ranks(const struct strait_rank *r);
 double strait_now_s(const struct strait_rank *r);
-/** Whether an event of the network has taken this rank away: it is to answer nothing. */
+/** Whether an event of the network has taken this rank away. It must then answer nothing. */
 bool strait_is_away(const struct strait_rank *r);
 /** When that changes next; INFINITY: never. */
 double strait_next_presence_s(const struct strait_rank *r);
@@ -41,51 +41,53 @@ void *strait_alloc(struct strait_rank *r, size_t n, size_t size);
  * payload), the values are computed for real, in the same time; else they are recorded ones. */
 void strait_forward(struct strait_rank *r, int layer);
 void strait_backward(struct strait_rank *r, int layer);
-/** Time alone, of this share of a batch, for the layers [first, end): a microbatch's. */
+/** Pass the time of the layers [first, end) for this share of a batch (a microbatch), without
+ *  values. */
 void strait_forward_share(struct strait_rank *r, int first, int end, double share);
 void strait_backward_share(struct strait_rank *r, int first, int end, double share);
-/** strait_backward; with real payload x, of kind GRADIENTS, is filled with the layer's gradient: of
- *  this rank's parameters and next minibatch if it trains, else the recorded one. Views of x must
- *  have been read, and so must those of the whole tensor that x is a range of when the first layer
- *  of a step is asked for. */
+/** As strait_backward. With real payload it also fills x, of kind GRADIENTS, with the layer's
+ *  gradient: that of this rank's parameters and next minibatch if it trains, else the recorded one.
+ *  All views of x must have been read; before the first layer of a step, also those of the whole
+ *  tensor that x is a range of. */
 void strait_backward_into(struct strait_rank *r, int layer, struct strait_tensor *x);
-/** If the rank trains, x becomes a factor of K-FAC, a triangle (learn/factors.h), of the minibatch
- *  of this step: the last gradient's, or before the first layer's the next one's. In cost_s of the
- *  device in any case. */
+/** Take cost_s of the device. If the rank trains, x also becomes a factor of K-FAC, a triangle
+ *  (learn/factors.h), of this step's minibatch: the last gradient's, or the next one's if no layer
+ *  has a gradient yet. */
 void strait_factor_into(struct strait_rank *r, int layer, bool of_input, struct strait_tensor *x,
                         double cost_s);
-/** One optimiser step: along weight * x on this rank's parameters, if it trains. x: whole
- *  gradients; NULL: time alone. */
+/** Pass the time of one optimiser step. If the rank trains, its parameters move along weight * x,
+ *  where x are whole gradients. x NULL: only time passes. */
 void strait_step(struct strait_rank *r, struct strait_tensor *x, double weight);
 /** A share of an optimiser step; with real payload fn(arg) computes it. */
 void strait_resume_part(struct strait_rank *r, double share, void (*fn)(void *), void *arg);
-/** The optimiser's step for the layers [first, end) of x, its time by their share of elements. A
- *  step may be taken in several calls, each layer once. */
+/** The optimiser's step for the layers [first, end) of x. It takes their share, by elements, of a
+ *  step's time. Several calls may make up one step, each layer once. */
 void strait_step_layers(struct strait_rank *r, int first, int end, struct strait_tensor *x,
                         double weight);
-/** The same for the elements of x alone, its time by their share: of a sharded optimiser, which
- *  steps its own part. Software's time for a tensor is not in it. */
+/** The same for the elements of x alone: a sharded optimiser steps its own part. The time that
+ *  software takes for each tensor is left out. */
 void strait_step_shard(struct strait_rank *r, struct strait_tensor *x, double weight);
-/** What a step of strait_train takes on this rank now, slowness included. */
+/** Seconds that a step of strait_train takes on this rank now, slowness included. */
 double strait_train_step_s(const struct strait_rank *r);
 /** From now on this rank's compute takes `factor` times as long: a straggler. Its codecs do not. */
 void strait_set_slowness(struct strait_rank *r, double factor);
-/** n_steps of forward, backward and optimiser. If the rank trains, it begins with the parameters
- *  `from` (NULL: its own, which are then trained), and `to` becomes what they changed by (kind
- *  UPDATE) or the trained parameters (any other kind; `from` itself is fine); else the values of
- *  `to` stay the recorded ones. The optimiser begins anew at each call unless "keep_state" is
- *  asked for or the strategy has no server. */
+/** Pass n_steps of forward, backward and optimiser. If the rank trains, it begins with the
+ *  parameters `from` (NULL: it trains its own). Then `to` holds their change (kind UPDATE) or the
+ *  trained parameters (any other kind; `to` may be `from`). If it does not train, `to` keeps its
+ *  recorded values. The optimiser begins anew at each call unless "keep_state" is asked for or the
+ *  strategy has no server. */
 void strait_train(struct strait_rank *r, struct strait_tensor *from, struct strait_tensor *to,
                   int n_steps);
 
 /* Real training. Without it these do nothing, or what is said. */
 bool strait_trains(const struct strait_rank *r);
-/** w holds this rank's parameters, or with other calls a part of them: the gradient is taken at w,
- *  and steps change it. Without this call they are a copy that no strategy sees. */
+/** w holds this rank's parameters, or a part of them that further calls complete. The gradient is
+ *  taken at w, and steps change w. Without this call the parameters are a copy that the strategy
+ *  does not see. */
 void strait_owns(struct strait_rank *r, struct strait_tensor *w);
-/** w holds the run's model, or with other calls a part of it: on rank 0 it is evaluated after a
- *  round. It takes the place of a tensor of the same elements. Without this call the model is what
- *  rank 0 owns. */
+/** w holds the run's model, or a part of it that further calls complete. On rank 0 it is evaluated
+ *  after each round. A later w with the same elements replaces it. Without this call the model is
+ *  what rank 0 owns (strait_owns). */
 void strait_learns(struct strait_rank *r, struct strait_tensor *w);
 /** Examples of a rank, to weigh its update by; 1 if it does not train. */
 double strait_n_examples(const struct strait_rank *r, int rank);
@@ -93,13 +95,13 @@ double strait_n_examples(const struct strait_rank *r, int rank);
 int strait_n_workers(const struct strait_rank *r);
 /** Mean loss of this rank's minibatches in its last strait_train or step; NAN: none. */
 double strait_train_loss(const struct strait_rank *r);
-/** The score of w, whole parameters, on held-out data, at no charge; loss NAN if it does not train.
- *  For policies; in emulation it takes real time. */
+/** Evaluate w, whole parameters, on held-out data, for policies. Costs no virtual time, but real
+ *  time in emulation. The loss is NAN if the run does not train. */
 struct strait_score strait_score_of(struct strait_rank *r, struct strait_tensor *w);
-/** The bound that the row shows for this round; by default the experiment's. Rank 0 only. */
+/** Set the bound that the row shows for this round (default: the experiment's). Rank 0 only. */
 void strait_note_bound(struct strait_rank *r, double bound);
-/** y = after - before, what parameters changed by, charged as a copy of `recorded`; if it does not
- *  train y = recorded. */
+/** y = after - before, the change of parameters; without training y = recorded. Charged as a copy
+ *  of `recorded`. */
 void strait_set_change(struct strait_rank *r, struct strait_tensor *y, struct strait_tensor *after,
                        struct strait_tensor *before, struct strait_tensor *recorded);
 
@@ -114,8 +116,8 @@ double strait_copy_s_per_byte(const struct strait_rank *r);
 /** From now on this rank, a server, adds and copies at the profile's speed instead of the clients'
  *  device's. */
 void strait_use_host_memory(struct strait_rank *r);
-/** The same at this speed; INFINITY: in no time, as a switch that adds at line rate. A run with
- *  measured costs pays what its machine takes. */
+/** The same at a given speed. INFINITY: adding takes no time, as in a switch that adds at line
+ *  rate. A run with measured costs takes the time of its own machine. */
 void strait_use_memory(struct strait_rank *r, double bytes_per_s);
 /** Any other work on a resource of this rank; returns when it is done. cost_s as in struct
  *  strait_job; fn may be NULL; kind is the span's. */
@@ -144,8 +146,8 @@ struct strait_tensor *strait_tensor(struct strait_rank *r, enum strait_tensor_ki
 /** n_elems of zeros outside the model (factors, sketches), coded as one matrix. All ranks must make
  *  theirs in the same order: the position keys random draws and error feedback. */
 struct strait_tensor *strait_scratch(struct strait_rank *r, size_t n_elems);
-/** The same with the values of `recorded`, over and over, where there are any: stands for
- *  activations and other values that nobody recorded, and which do not change. */
+/** The same, filled by repeating the values of `recorded` if it has any. Stands for activations and
+ *  other values that were not recorded; they do not change. */
 struct strait_tensor *strait_scratch_of(struct strait_rank *r, size_t n_elems,
                                         struct strait_tensor *recorded);
 /** A tensor of the same elements as x with its own memory: zeros. */
@@ -156,8 +158,9 @@ struct strait_tensor *strait_range(struct strait_rank *r, struct strait_tensor *
                                    size_t hi);
 /** Part i of n of x: the range [i size / n, (i + 1) size / n). */
 struct strait_tensor *strait_slice(struct strait_rank *r, struct strait_tensor *x, int i, int n);
-/** The same for one slice after the other, of which a rank of a large ring has many: without real
- *  payload the handle lies in `room` and lives until that takes another one, or ends. */
+/** The same for ranks that need many slices, one after the other (a large ring). Without real
+ *  payload the handle lies in `room`: it is valid until `room` is used again or goes out of scope.
+ */
 struct strait_slice_room {
     uint64_t words[16];
 };
@@ -170,8 +173,8 @@ float *strait_values(struct strait_rank *r, struct strait_tensor *x);
 /* Codec work; always charged. bound NAN: the experiment's. */
 /** The codec "up", "down", or "none" (plain values whatever the experiment says). */
 struct strait_codec *strait_codec(struct strait_rank *r, const char *which);
-/** From now on `dgc` sends this share of the values instead of its ratio. In sized runs bytes are
- *  in proportion. */
+/** From now on `dgc` sends this share of the values instead of its "ratio"; in sized runs its bytes
+ *  change in proportion. */
 void strait_set_share(struct strait_codec *c, double share);
 /** Whether its packets are views of tensors, which must not change until all receivers have read
  *  them. */
@@ -192,21 +195,22 @@ bool strait_coding_cost(struct strait_rank *r, struct strait_coding_cost *cost,
  *  dropped. */
 struct strait_packet *strait_encode(struct strait_rank *r, struct strait_codec *c, double bound,
                                     struct strait_tensor *x);
-/** The same within a bound for each parameter tensor: one for each row of the model, of kinds that
- *  the codec keeps; lossless tensors stay lossless. In a sized run the kind must be the codec's. */
+/** The same with a bound for each parameter tensor: by_row has one for each row of the model, of a
+ *  kind that the codec supports. Lossless tensors stay lossless. In a sized run the kind must be
+ *  that of the codec's own bound. */
 struct strait_packet *strait_encode_within(struct strait_rank *r, struct strait_codec *c,
                                            const struct strait_bound *by_row,
                                            struct strait_tensor *x);
-/** y = what c makes of x within this bound, without a reference and without the sender's memory:
- *  for policies. Charged as one encode and one decode. */
+/** y = x encoded and decoded by c within this bound, for policies. Uses neither a reference nor the
+ *  sender's memory. Charged as one encode and one decode. */
 void strait_round_trip(struct strait_rank *r, struct strait_codec *c, double bound,
                        struct strait_tensor *y, struct strait_tensor *x);
-/* Where a codec's setting "reference" says so, what rank 0 or another sender encodes with "down" is
- * coded against what the receivers decoded last of the same elements, and what they encode with
- * "up" against the same. Without it these two do nothing. A sender whose packets do not all go to
- * the same ranks says before it encodes: */
-/** The next packet of c must be readable for rank dst too: a key frame if dst missed the last one.
- *  Call it for every receiver, or never. */
+/* If a codec's setting "reference" is on, a sender codes "down" packets as differences from the
+ * values of these elements that its receivers decoded last, and receivers code "up" packets as
+ * differences from the same values. A sender whose packets do not all go to the same ranks calls
+ * one of these two before it encodes. If "reference" is off they do nothing. */
+/** The next packet of c must be readable by rank dst too; it becomes a key frame if dst missed the
+ *  last packet. Call this for every receiver, or never. */
 void strait_reach(struct strait_rank *r, struct strait_codec *c, int dst);
 /** The next packet of c is for rank dst alone, coded against what dst has. */
 void strait_address(struct strait_rank *r, struct strait_codec *c, int dst);
@@ -216,17 +220,16 @@ struct strait_task *strait_decode_start(struct strait_rank *r, struct strait_ten
 void strait_wait(struct strait_rank *r, struct strait_task *task);
 /** Add two packets that encode the same elements as x; takes both. Tensors that the codec cannot
  *  add (small lossless ones; streams without a common step) are decoded, added and encoded. Charged
- *  as one encode and two decodes, streams of numbers that add as one addition of as many bytes, or
- *  as measured. */
+ *  as one encode and two decodes; as one addition of as many bytes if the streams are plain
+ *  numbers; or as measured. */
 struct strait_packet *strait_add_encoded(struct strait_rank *r, struct strait_codec *c,
                                          struct strait_tensor *x, struct strait_packet *a_taken,
                                          struct strait_packet *b_taken);
 /** Whether packets of c can be added only if their senders agree on norms first
  *  (STRAIT_CODEC_AGREED). */
 bool strait_codec_agrees(const struct strait_codec *c);
-/** norms[at], norms[at + 1], ... = the norms of the parameters, or parts of one, that x consists
- *  of, with what the sender remembers of them; 0 for those that stay lossless. Charged as an
- *  addition.
+/** Set norms[at], norms[at + 1], ... to the norms of the parameters (or parts of them) in x, with
+ *  the sender's memory added; 0 for those that stay lossless. Charged as an addition.
  *  Returns: how many */
 size_t strait_norms(struct strait_rank *r, struct strait_codec *c, struct strait_tensor *norms,
                     size_t at, struct strait_tensor *x);
@@ -249,7 +252,7 @@ struct strait_packet *strait_snapshot(struct strait_rank *r, struct strait_codec
 
 /* Messages. */
 struct strait_packet *strait_control(struct strait_rank *r, double word); /* no payload */
-/** A packet of n_bytes that nobody reads, for messages of which only the size is known. */
+/** A packet of n_bytes without content, for messages of which only the size is known. */
 struct strait_packet *strait_filler(struct strait_rank *r, size_t n_bytes);
 struct strait_packet *strait_keep(struct strait_packet *p);
 void strait_drop(struct strait_rank *r, struct strait_packet *p);
@@ -267,7 +270,7 @@ struct strait_message strait_recv_newest(struct strait_rank *r, int src, int cha
  *  Returns: whether there was */
 bool strait_recv_by(struct strait_rank *r, struct strait_message *m, int src, int channel,
                     double deadline_s);
-/** Count so many updates that a round waited for and did without, for the row. */
+/** Count n updates that this round waited for and did not get, for the row. */
 void strait_note_missing(struct strait_rank *r, int n);
 void strait_post(struct strait_rank *r, int channel, int word); /* to a lane of this rank; free */
 int strait_pend(struct strait_rank *r, int channel);            /* and instant */

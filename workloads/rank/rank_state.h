@@ -56,7 +56,7 @@ struct strait_codec {
     struct strait_codec_memory *memory;   /* NULL: payload is sized, and nobody counts memory */
 };
 
-/* What a codec needs in order to run; or what it would need, where a footprint is wanted. */
+/* Memory that a codec needs to run, or would need if only a footprint is asked for. */
 struct strait_codec_memory {
     void *lossy_state, *lossless_state;
     /* Output buffer of encode: room for the whole model, allocated before time 0 and reused, so
@@ -155,7 +155,7 @@ struct strait_task *strait_task_of(struct strait_rank *r, enum strait_span_kind 
 /* Flows of others (others.c), where run->network has a rank for their other ends. */
 /** The program of that rank. */
 void strait_others_main(struct strait_rank *r);
-/** Another rank's program, beside the flows that begin or end at its port. */
+/** Program of a rank that stands for other traffic: the flows that begin or end at its port. */
 void strait_others_beside(struct strait_rank *r, void (*program)(struct strait_rank *r));
 /** Whether flows of others use this stream; src or dst is the rank of their other ends. */
 bool strait_others_use_stream(const struct strait_network *n, int src, int dst, int channel);

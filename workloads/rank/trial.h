@@ -30,13 +30,14 @@ struct strait_trial {
     const struct strait_profile *profile; /* the run's; a codec choice may name another */
     struct strait_profile *own_profiles[2];
     struct strait_codec_cost up, down, lossless_up, lossless_down;
-    /* up, down: parameters against a reference ("change"); is that what the profile has? Else it is
-     * what they cost alone. */
+    /* up, down: cost of parameters coded against a reference ("change"). has_changes: the profile
+     * has it; else it is the cost without a reference. */
     struct strait_codec_cost changes[2];
     bool has_changes[2];
     bool has_one_ratio[2]; /* at all bounds that the strategy may give: they change no size */
     bool guess;            /* as in struct strait_trial_options */
-    /* up, down: the settings whose speeds stand for those that the profile lacks; "": its own */
+    /* up, down: the settings whose speeds are used because the profile lacks those of the codec;
+     * "": the codec's own */
     char speeds_of[2][STRAIT_SPEC_CHARS];
     struct strait_codec_choice plain; /* `none`, whatever the experiment says */
     double add_bytes_per_s, copy_bytes_per_s;
@@ -79,7 +80,7 @@ struct strait_trial {
 
 struct strait_trial_options {
     bool real_payload, measured_cost; /* emu: true, true */
-    bool guess; /* what the profile lacks takes no time and saves no byte: enough to plan an
+    bool guess; /* a codec that the profile lacks takes no time and saves no byte: enough to plan an
                    emulation, which measures both */
     const char *control;                /* "no-ramp", "no-codec-cost", "unshaped"; NULL: none */
     double dilation;                    /* emu: 0: chosen */
@@ -96,9 +97,9 @@ struct strait_trial_options {
     void *watcher;
 };
 
-/** The cost at a bound other than the experiment's, for strategies that change bounds, from the
- *  profile. In: direction: 0 up, 1 down; changes: of parameters against a reference. Errors: INPUT
- *  naming the measured range. */
+/** Look up the cost at another bound than the experiment's, for strategies that change bounds. In:
+ *  direction: 0 up, 1 down; changes: of parameters against a reference. Errors: INPUT naming the
+ *  measured range. */
 int strait_trial_cost(struct strait_codec_cost *out, const struct strait_trial *p, int direction,
                       bool changes, double bound, struct strait_error *err);
 /** Prepare a point. Borrows experiment and profile until free. With a server and real payload,
@@ -119,12 +120,13 @@ int strait_trial_run(struct strait_trial *p, const struct strait_backend *backen
 /** Processor time that real training will take, over all seeds and without scores; 0: none, or not
  *  checked. */
 double strait_trial_training_s(const struct strait_trial *p);
-/** What the ranks would hold, and how long they would take, into p->run: from a sized run on fluid,
- *  whether or not this machine could run them. At most once a trial.
+/** Find how much memory the ranks would hold and how long they would take, by a sized run on fluid,
+ *  and note both in p->run. Works even if this machine could not run them. Runs at most once a
+ *  trial.
  *  Returns: 0, or -1 with *err of that run */
 int strait_trial_measure_need(struct strait_trial *p, struct strait_error *err);
-/** backend->check alone, with the memory need that a sized run of the same point on fluid shows:
- *  what its ranks hold, and what their processes allocate for that (footprint.h). */
+/** Call backend->check, with the memory that the run would need: a sized run of the same point on
+ *  fluid gives what its ranks hold and what their processes allocate for it (footprint.h). */
 int strait_trial_check(struct strait_trial *p, const struct strait_backend *backend,
                        struct strait_error *err);
 void strait_trial_free(struct strait_trial *p);

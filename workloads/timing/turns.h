@@ -14,8 +14,8 @@ struct strait_turns {
     bool warm; /* nobody empties the caches: a rank of a ring goes on with what just arrived */
 };
 
-/** So many senders that a receiver's turn at all of them passes through several second-level
- *  caches.
+/** Number of senders whose values together fill several second-level caches, so that a receiver
+ *  finds none of them cached.
  *  In: len_bytes: of one sender's values */
 size_t strait_n_turns(size_t len_bytes);
 
@@ -41,6 +41,6 @@ void strait_time_memory(struct strait_memory_times *out, float *sum, float *x, c
                         size_t n_elems, size_t n_turns, size_t n_repeats,
                         const struct strait_sweeper *sweeper);
 
-/** Of n ascending readings the one that a tenth lie below. The shortest of many would be one that
- *  the clock misread, and the more readings, the shorter. */
+/** The tenth percentile of n ascending readings. The shortest of many would be an error of the
+ *  clock, and shorter the more readings there are. */
 double strait_typical_s(const double *ascending_s, size_t n);

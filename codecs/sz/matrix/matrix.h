@@ -17,7 +17,7 @@ struct sz_matrix {
     size_t n_rows, n_columns, stride; /* stride: columns, padded */
     unsigned rank;
     float scale[SZ_MOST_DIRECTIONS];
-    /** Integers that the stream carries: of each direction n_rows, then n_columns. */
+    /** Integers in the stream: n_rows and then n_columns of each direction. */
     float *code;
     float *w, *v; /* [n_rows][rank], [rank][stride] */
     bool exact;   /* floats hold every product and sum of theirs */

@@ -138,7 +138,7 @@ void strait_all_reduce(struct strait_rank *r, struct strait_group g, struct stra
                        struct strait_tensor *x, enum strait_all_reduce how);
 /** Whether position src of n may send to dst: segments (channel 0), or that it is ready for one. */
 bool strait_gloo_uses(int n, int channel, int src, int dst);
-/* What NCCL does with a sum: two channels at most, each a ring or a tree of its own. */
+/* NCCL's plan of a sum: at most two channels, each a ring or a tree. */
 enum { STRAIT_NCCL_CHANNELS = 2 };
 struct strait_nccl_plan {
     bool is_tree, is_ll; /* tree or ring; flags beside data (LL) or not (Simple) */

@@ -6,8 +6,8 @@
 enum { STRAIT_STAGES_FIRST, STRAIT_REPLICAS_FIRST, STRAIT_BY_NETWORK };
 extern const char *const strait_pipeline_neighbours[];
 
-/** As the parameters "stages", "tensor" and "neighbours" say, which may not fit the ranks; without
- *  places. */
+/** The grid of the parameters "stages", "tensor" and "neighbours", without places. It may not fit
+ *  the number of ranks. */
 struct strait_grid strait_pipeline_grid(const struct strait_experiment *e);
 /** With "neighbours": "network", the places where what a batch sends takes least on this network,
  *  in raw bytes. They live as long as the rank. */

@@ -29,7 +29,7 @@ struct strait_linear_cost {
 void strait_layer_costs_fill(struct strait_layer_costs *c, const struct strait_model *m,
                              double speed);
 
-/* What a rank does with values beside sending them; seconds a byte of values, 0: free. */
+/* Seconds a byte of values that a rank spends on values besides sending them; 0: none. */
 struct strait_ring_work {
     double add_s_per_byte, copy_s_per_byte;
     double encode_s_per_byte, decode_s_per_byte;

@@ -1,4 +1,4 @@
-/* From what errors add to the loss, tensor by tensor, to a bound for each. Pure functions. */
+/* A bound for each tensor, from what errors in it add to the loss. Pure functions. */
 #pragma once
 #include <stddef.h>
 

@@ -1,5 +1,5 @@
-/* What PowerSGD and ACP-SGD send: which gradients become low-rank factors, M ~ P Q^T, and the
- * layout of the two fused buffers that are summed, one with all P and one with all Q. Pure
+/* Plan of what PowerSGD and ACP-SGD send: which gradients become low-rank factors, M ~ P Q^T, and
+ * the layout of the two fused buffers that are summed, one with all P and one with all Q. Pure
  * functions of the model's shapes. */
 #pragma once
 #include "codecs/lowrank/lowrank.h"

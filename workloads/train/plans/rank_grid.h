@@ -1,5 +1,5 @@
-/* Where ranks stand in hybrid parallelism: tensor-parallel ranks side by side, which make a place;
- * stages and replicas of places. Pure. */
+/* Positions of ranks in hybrid parallelism: tensor-parallel ranks side by side form a place; places
+ * form stages and replicas. Pure. */
 #pragma once
 #include <stdbool.h>
 
@@ -13,7 +13,7 @@ struct strait_grid_at {
     int tensor, stage, replica;
 };
 
-/* What a batch sends, and over what: paths from place to place, from * n + to. */
+/* The bytes that a batch sends, and the paths from place to place, at from * n + to. */
 enum { STRAIT_GRID_HOPS = 5 };
 struct strait_grid_traffic {
     double activation_bytes, gradient_bytes; /* from stage to stage, and of a stage; of one tensor
