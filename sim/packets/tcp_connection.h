@@ -218,7 +218,12 @@ static inline double strait_in_flight(const struct strait_connection *c)
 }
 /* Have the earliest deadline come. */
 void strait_connection_arm(struct strait_connection *c);
-/* What the application has written by now, at its pace. */
+/* The transport hands twice the link's rate to TCP, after a first burst of this length
+ * (emu/process/pump.h). */
+#define STRAIT_WRITE_BURST_S 2e-3
+/* TCP has so little that is not sent that the application may write more. */
+bool strait_connection_takes_more(const struct strait_connection *c);
+/* Write what the application has written by now, at its pace. */
 void strait_connection_write(struct strait_connection *c, double now_s);
 /* The application or the pace waited for now. */
 void strait_connection_go_on(struct strait_connection *c, double now_s);
