@@ -9,133 +9,16 @@
 #include "plot.h"
 #include "plot_script.h"
 #include "plot_styles.h"
+#include "scaling.h"
 
-enum { MAX_PANELS = 25, MAX_CROSSINGS = 64, MAX_BANDS = 6, SUBTITLE_CHARS = 4096 };
-
-struct scaling {
-    const struct strait_grid *grid;
-    const json_t *breakevens;
-    struct strait_plot_style *styles; /* of the grid's codecs */
-    enum strait_plot_y y;
-    size_t n_panels;
-    double lo, hi; /* of y */
-    bool repeats;  /* what bands are: the range of repeats; else the intervals of predictions */
-    bool bands;    /* some are drawn */
-};
-
-/* The break-even record of a curve, or NULL. */
-static const json_t *record_of(const struct scaling *p, size_t s, size_t c)
-{
-    return strait_grid_breakeven(p->grid, s, c, p->breakevens);
-}
-
-static double y_of(const struct scaling *p, const struct strait_cell *cell)
-{
-    if (!cell->row)
-        return NAN;
-    return p->y == STRAIT_PLOT_SPEEDUP ? cell->speedup : cell->round_s;
-}
-
-/* What a point's time may be: the range of its repeats, or its 90 % interval; of gains none is
- * known. */
-static bool band_of(double ends[2], const struct scaling *p, size_t s, size_t c, size_t n)
-{
-    const struct strait_cell *cell = strait_grid_cell(p->grid, s, c, n);
-    const json_t *interval = json_object_get(cell->row, "interval_s");
-    if (!cell->row || p->y != STRAIT_PLOT_TIME || p->grid->n_codecs > MAX_BANDS)
-        return false;
-    ends[0] = p->repeats ? cell->round_min_s : json_number_value(json_array_get(interval, 0));
-    ends[1] = p->repeats ? cell->round_max_s : json_number_value(json_array_get(interval, 1));
-    return ends[0] > 0 && ends[1] > ends[0];
-}
-
-static bool has_curve(const struct scaling *p, size_t s, size_t c)
-{
-    if (p->y == STRAIT_PLOT_SPEEDUP && p->grid->codecs[c].is_plain)
-        return false; /* it is the line at 1 */
-    for (size_t n = 0; n < p->grid->n_counts; n++)
-        if (isfinite(y_of(p, strait_grid_cell(p->grid, s, c, n))))
-            return true;
-    return false;
-}
-
-static double time_of(const json_t *record, const char *key, size_t i)
-{
-    const json_t *value = json_array_get(json_object_get(record, key), i);
-    return json_is_number(value) ? json_number_value(value) : NAN;
-}
-
-static double curve_y(const struct scaling *p, const json_t *record, size_t i)
-{
-    const double with_s = time_of(record, "with_s", i);
-    return p->y == STRAIT_PLOT_SPEEDUP ? time_of(record, "without_s", i) / with_s : with_s;
-}
-
-struct dot {
-    long count;
-    double y;
-};
-
-static int by_count(const void *a, const void *b)
-{
-    const struct dot *x = a, *y = b;
-    return (x->count > y->count) - (x->count < y->count);
-}
-
-/* No compression at every count that was looked at for any codec of the setting: else it would be
- * drawn straight between swept counts, across curves that it does not meet. */
-static size_t baseline(struct dot **dots, const struct scaling *p, size_t s)
-{
-    size_t n = 0, cap = 0;
-    *dots = NULL;
-    for (size_t c = 0; c < p->grid->n_codecs; c++) {
-        const json_t *record = record_of(p, s, c);
-        const json_t *counts = json_object_get(record, "counts");
-        const size_t more = json_array_size(counts);
-        struct dot *room = realloc(*dots, (cap + more + 1) * sizeof(*room));
-        if (!room)
-            break;
-        *dots = room;
-        cap += more;
-        for (size_t i = 0; i < more; i++)
-            room[n++] = (struct dot){(long)json_integer_value(json_array_get(counts, i)),
-                                     time_of(record, "without_s", i)};
-    }
-    if (n > 0)
-        qsort(*dots, n, sizeof(**dots), by_count);
-    size_t kept = 0;
-    for (size_t i = 0; i < n; i++)
-        if (kept == 0 || (*dots)[kept - 1].count != (*dots)[i].count)
-            (*dots)[kept++] = (*dots)[i];
-    return kept;
-}
-
-/* A curve at every count that was looked at, or else at the swept ones: a new array of n. */
-static size_t curve_of(struct dot **dots, const struct scaling *p, size_t s, size_t c)
-{
-    const struct strait_grid *g = p->grid;
-    const json_t *record = record_of(p, s, c);
-    const json_t *counts = json_object_get(record, "counts");
-    size_t n = json_array_size(counts);
-    if (g->codecs[c].is_plain && p->y == STRAIT_PLOT_TIME && (n = baseline(dots, p, s)) > 0)
-        return n;
-    if (g->codecs[c].is_plain && p->y == STRAIT_PLOT_TIME)
-        free(*dots);
-    *dots = calloc((n > 0 ? n : g->n_counts) + 1, sizeof(**dots));
-    for (size_t i = 0; *dots && i < n; i++)
-        (*dots)[i] = (struct dot){(long)json_integer_value(json_array_get(counts, i)),
-                                  curve_y(p, record, i)};
-    for (size_t i = 0; *dots && n == 0 && i < g->n_counts; i++)
-        (*dots)[i] = (struct dot){g->counts[i], y_of(p, strait_grid_cell(g, s, c, i))};
-    return !*dots ? 0 : n > 0 ? n : g->n_counts;
-}
+enum { MAX_PANELS = 25, MAX_CROSSINGS = 64, SUBTITLE_CHARS = 4096 };
 
 /* A point that is missing is a gap: the empty line ends a line. */
-static void write_curve(FILE *out, const struct scaling *p, size_t s, size_t c)
+static void write_curve(FILE *out, const struct strait_scaling *p, size_t s, size_t c)
 {
     const struct strait_grid *g = p->grid;
-    struct dot *dots;
-    const size_t n = curve_of(&dots, p, s, c);
+    struct strait_scaling_dot *dots;
+    const size_t n = strait_scaling_curve(&dots, p, s, c);
     fprintf(out, "$line_%zu_%zu << EOD\n", s, c);
     for (size_t i = 0; i < n; i++)
         if (isfinite(dots[i].y))
@@ -145,26 +28,11 @@ static void write_curve(FILE *out, const struct scaling *p, size_t s, size_t c)
     free(dots);
     fprintf(out, "EOD\n$dots_%zu_%zu << EOD\n", s, c);
     for (size_t i = 0; i < g->n_counts; i++) {
-        const double y = y_of(p, strait_grid_cell(g, s, c, i));
+        const double y = strait_scaling_y(p, strait_grid_cell(g, s, c, i));
         if (isfinite(y))
             fprintf(out, "%ld %.9g\n", g->counts[i], y);
     }
     fputs("EOD\n", out);
-}
-
-/* Where a curve begins (rising) or ceases to pay: the first count on the other side. */
-static size_t find_crossings(long *at, size_t cap, const struct scaling *p, size_t s, size_t c,
-                             bool rising)
-{
-    const json_t *record = record_of(p, s, c);
-    const json_t *counts = json_object_get(record, "counts");
-    size_t n = 0;
-    for (size_t i = 1; i < json_array_size(counts) && n < cap; i++) {
-        const bool before = curve_y(p, record, i - 1) > 1, here = curve_y(p, record, i) > 1;
-        if (before != here && here == rising)
-            at[n++] = (long)json_integer_value(json_array_get(counts, i));
-    }
-    return n;
 }
 
 static int ascending(const void *a, const void *b)
@@ -175,13 +43,14 @@ static int ascending(const void *a, const void *b)
 
 /* All crossings of a panel in one direction; those that lie close together share a label: "11-13".
  * The label stands where the curves come from, below 1 or above. */
-static bool write_crossings(FILE *out, FILE *plots, const struct scaling *p, size_t s, bool rising)
+static bool write_crossings(FILE *out, FILE *plots, const struct strait_scaling *p, size_t s,
+                            bool rising)
 {
     long at[MAX_CROSSINGS];
     size_t n = 0;
     for (size_t c = 0; c < p->grid->n_codecs && p->y == STRAIT_PLOT_SPEEDUP; c++)
-        if (has_curve(p, s, c))
-            n += find_crossings(at + n, MAX_CROSSINGS - n, p, s, c, rising);
+        if (strait_scaling_has_curve(p, s, c))
+            n += strait_scaling_crossings(at + n, MAX_CROSSINGS - n, p, s, c, rising);
     if (n == 0)
         return false;
     qsort(at, n, sizeof(*at), ascending);
@@ -208,12 +77,12 @@ static bool write_crossings(FILE *out, FILE *plots, const struct scaling *p, siz
 }
 
 /* Returns: whether there is one. */
-static bool write_band(FILE *out, const struct scaling *p, size_t s, size_t c)
+static bool write_band(FILE *out, const struct strait_scaling *p, size_t s, size_t c)
 {
     bool any = false;
     for (size_t i = 0; i < p->grid->n_counts; i++) {
         double ends[2];
-        if (!band_of(ends, p, s, c, i))
+        if (!strait_scaling_band(ends, p, s, c, i))
             continue;
         if (!any)
             fprintf(out, "$band_%zu_%zu << EOD\n", s, c);
@@ -225,39 +94,7 @@ static bool write_band(FILE *out, const struct scaling *p, size_t s, size_t c)
     return any;
 }
 
-static void find_range(struct scaling *p)
-{
-    p->lo = INFINITY;
-    p->hi = -INFINITY;
-    for (size_t s = 0; s < p->n_panels; s++)
-        for (size_t c = 0; c < p->grid->n_codecs; c++) {
-            struct dot *dots = NULL;
-            const size_t n = has_curve(p, s, c) ? curve_of(&dots, p, s, c) : 0;
-            for (size_t i = 0; i < n + p->grid->n_counts; i++) {
-                const double y =
-                    i < n ? dots[i].y : y_of(p, strait_grid_cell(p->grid, s, c, i - n));
-                if (isfinite(y) && y > 0) {
-                    p->lo = fmin(p->lo, y);
-                    p->hi = fmax(p->hi, y);
-                }
-            }
-            free(dots);
-            for (size_t n_count = 0; n_count < p->grid->n_counts; n_count++) {
-                double ends[2];
-                if (!band_of(ends, p, s, c, n_count))
-                    continue;
-                p->lo = fmin(p->lo, ends[0]);
-                p->hi = fmax(p->hi, ends[1]);
-                p->bands = true;
-            }
-        }
-    if (p->y == STRAIT_PLOT_SPEEDUP) {
-        p->lo = fmin(p->lo, 1);
-        p->hi = fmax(p->hi, 1);
-    }
-}
-
-static void write_axes(FILE *out, const struct scaling *p)
+static void write_axes(FILE *out, const struct strait_scaling *p)
 {
     const bool log_y = p->hi / p->lo > 3;
     /* at least 1 %: a value that lies on the edge itself may be cut off */
@@ -296,7 +133,7 @@ static void write_axes(FILE *out, const struct scaling *p)
 }
 
 /* What a panel draws, behind the data that it draws; *crossings: there are any. */
-static char *panel_plots(bool *crossings, FILE *out, const struct scaling *p, size_t s)
+static char *panel_plots(bool *crossings, FILE *out, const struct strait_scaling *p, size_t s)
 {
     char *text = NULL;
     size_t len_bytes;
@@ -309,7 +146,7 @@ static char *panel_plots(bool *crossings, FILE *out, const struct scaling *p, si
         comma = ", \\\n  ";
     }
     for (size_t c = 0; c < p->grid->n_codecs; c++) {
-        if (!has_curve(p, s, c))
+        if (!strait_scaling_has_curve(p, s, c))
             continue;
         write_curve(out, p, s, c);
         if (write_band(out, p, s, c)) {
@@ -340,7 +177,7 @@ static size_t title_wrap(const struct strait_plot_layout *l)
     return (size_t)(150 / l->n_columns);
 }
 
-static void write_panel(struct strait_plot_script *script, const struct scaling *p, size_t s,
+static void write_panel(struct strait_plot_script *script, const struct strait_scaling *p, size_t s,
                         const struct strait_plot_layout *l, bool *crossings)
 {
     FILE *out = script->out;
@@ -373,7 +210,7 @@ struct legend {
     double height; /* of the picture */
 };
 
-static struct legend legend_of(const struct scaling *p)
+static struct legend legend_of(const struct strait_scaling *p)
 {
     size_t longest = 20; /* "break-even (clients)" */
     for (size_t c = 0; c < p->grid->n_codecs; c++)
@@ -391,7 +228,8 @@ static struct legend legend_of(const struct scaling *p)
 }
 
 /* An empty panel that holds nothing but the legend. */
-static void write_legend(FILE *out, const struct scaling *p, const struct legend *l, bool crossings)
+static void write_legend(FILE *out, const struct strait_scaling *p, const struct legend *l,
+                         bool crossings)
 {
     const struct strait_grid *g = p->grid;
     strait_plot_legend(out, l->height - 0.01, l->n_columns);
@@ -426,8 +264,8 @@ static bool has_speedups(const struct strait_grid *g)
     return false;
 }
 
-static int draw(const struct scaling *p, const char *path, const char *title, const char *subtitle,
-                struct strait_error *err)
+static int draw(const struct strait_scaling *p, const char *path, const char *title,
+                const char *subtitle, struct strait_error *err)
 {
     struct strait_plot_script script;
     bool crossings = false;
@@ -462,7 +300,7 @@ static void add_part(char *text, size_t cap, const char *part)
 }
 
 /* What --set put in, medians, bands and panels that are left out are said under the title. */
-static char *subtitle_of(const struct scaling *p, const json_t *rows)
+static char *subtitle_of(const struct strait_scaling *p, const json_t *rows)
 {
     size_t n_repeats = 1;
     for (size_t i = 0; i < p->grid->n_settings * p->grid->n_codecs * p->grid->n_counts; i++)
@@ -490,15 +328,16 @@ int strait_plot_scaling(const char *path, const json_t *rows, const json_t *brea
     struct strait_grid *grid;
     if (strait_grid_new(&grid, rows, err) != 0)
         return -1;
-    struct scaling p = {.grid = grid,
-                        .breakevens = breakevens,
-                        .styles = strait_plot_styles(grid),
-                        .y = has_speedups(grid) ? y : STRAIT_PLOT_TIME,
-                        .n_panels = grid->n_settings < MAX_PANELS ? grid->n_settings : MAX_PANELS};
+    struct strait_scaling p = {.grid = grid,
+                               .breakevens = breakevens,
+                               .styles = strait_plot_styles(grid),
+                               .y = has_speedups(grid) ? y : STRAIT_PLOT_TIME,
+                               .n_panels =
+                                   grid->n_settings < MAX_PANELS ? grid->n_settings : MAX_PANELS};
     const char *own_title = strait_text_of(json_array_get(rows, 0), "title");
     for (size_t i = 0; i < grid->n_settings * grid->n_codecs * grid->n_counts; i++)
         p.repeats |= grid->cells[i].n_repeats > 1;
-    find_range(&p);
+    strait_scaling_find_range(&p);
     char *subtitle = subtitle_of(&p, rows);
     int status = -1;
     if (!p.styles || !subtitle)
