@@ -46,6 +46,10 @@ int strait_pieces_encode(void *state, unsigned char *out, size_t *len_bytes, con
                          size_t n_elems, struct strait_request request, struct strait_error *err);
 int strait_pieces_decode(void *state, float *y, size_t n_elems, const unsigned char *in,
                          size_t len_bytes, struct strait_error *err);
+/* All of them but encode. of: the kernel. */
+#define STRAIT_PIECES_CODEC(of)                                                                    \
+    .kernel = (of), .open = strait_pieces_open, .close = strait_pieces_close,                      \
+    .max_bytes = strait_pieces_max_bytes, .decode = strait_pieces_decode
 
 /* The parameter of codecs that can use rows, with the names of its values. */
 enum { STRAIT_SHAPE_FLAT, STRAIT_SHAPE_ROWS };

@@ -168,10 +168,6 @@ const struct strait_codec_ops strait_codec_zfp = {
     .flags = STRAIT_CODEC_BOUNDED | STRAIT_CODEC_MACHINE,
     .bounds = 1u << STRAIT_BOUND_ABS | 1u << STRAIT_BOUND_RANGE | 1u << STRAIT_BOUND_RMS,
     STRAIT_PARAMS(params),
-    .kernel = &kernel,
-    .open = strait_pieces_open,
-    .close = strait_pieces_close,
-    .max_bytes = strait_pieces_max_bytes,
+    STRAIT_PIECES_CODEC(&kernel),
     .encode = encode_zfp,
-    .decode = strait_pieces_decode,
 };

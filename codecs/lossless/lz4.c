@@ -89,10 +89,6 @@ const struct strait_codec_ops strait_codec_lz4 = {
     .flags = STRAIT_CODEC_LOSSLESS | STRAIT_CODEC_MACHINE,
     .bounds = 1u << STRAIT_BOUND_NONE,
     STRAIT_PARAMS(params),
-    .kernel = &kernel,
-    .open = strait_pieces_open,
-    .close = strait_pieces_close,
-    .max_bytes = strait_pieces_max_bytes,
+    STRAIT_PIECES_CODEC(&kernel),
     .encode = strait_pieces_encode,
-    .decode = strait_pieces_decode,
 };

@@ -28,19 +28,7 @@ static const struct strait_lowrank_kernel kernel = {.step = half_step};
 
 const struct strait_codec_ops strait_codec_acpsgd = {
     .name = "acpsgd",
-    .family = "low-rank",
     .source = "Zhang et al. 2023, ACP-SGD; OpenBLAS and LAPACK",
     .id = 20,
-    .flags = STRAIT_CODEC_STATEFUL | STRAIT_CODEC_STOCHASTIC | STRAIT_CODEC_MACHINE,
-    .bounds = 1u << STRAIT_BOUND_NONE,
-    STRAIT_PARAMS(strait_lowrank_params),
-    .memory = {.residual = true},
-    .kernel = &kernel,
-    .state_bytes = sizeof(struct strait_lowrank_coder),
-    .init = strait_lowrank_init,
-    .close = strait_lowrank_close,
-    .max_bytes = strait_lowrank_max_bytes,
-    .predict = strait_lowrank_predict,
-    .encode = strait_lowrank_encode,
-    .decode = strait_lowrank_decode,
+    STRAIT_LOWRANK_CODEC(&kernel),
 };

@@ -39,3 +39,14 @@ int strait_lowrank_encode(void *state, unsigned char *out, size_t *len_bytes, co
                           size_t n_elems, struct strait_request request, struct strait_error *err);
 int strait_lowrank_decode(void *state, float *y, size_t n_elems, const unsigned char *in,
                           size_t len_bytes, struct strait_error *err);
+
+/* These members of a low-rank codec. of: its kernel. */
+#define STRAIT_LOWRANK_CODEC(of)                                                                   \
+    .family = "low-rank",                                                                          \
+    .flags = STRAIT_CODEC_STATEFUL | STRAIT_CODEC_STOCHASTIC | STRAIT_CODEC_MACHINE,               \
+    .bounds = 1u << STRAIT_BOUND_NONE, STRAIT_PARAMS(strait_lowrank_params),                       \
+    .memory = {.residual = true}, .kernel = (of),                                                  \
+    .state_bytes = sizeof(struct strait_lowrank_coder), .init = strait_lowrank_init,               \
+    .close = strait_lowrank_close, .max_bytes = strait_lowrank_max_bytes,                          \
+    .predict = strait_lowrank_predict, .encode = strait_lowrank_encode,                            \
+    .decode = strait_lowrank_decode

@@ -17,18 +17,8 @@ static const struct strait_sign_kernel kernel = {.n_scales = 1, .scales_of = sca
 
 const struct strait_codec_ops strait_codec_efsignsgd = {
     .name = "efsignsgd",
-    .family = "sign",
     .source = "Karimireddy et al. 2019, EF-signSGD",
     .id = 15,
-    .bounds = 1u << STRAIT_BOUND_NONE,
-    STRAIT_PARAMS(strait_sign_params),
     .memory = {.residual = true},
-    .kernel = &kernel,
-    .state_bytes = sizeof(struct strait_sign_state),
-    .init = strait_sign_init,
-    .close = free,
-    .max_bytes = strait_sign_max_bytes,
-    .fixed_size = true,
-    .encode = strait_sign_encode,
-    .decode = strait_sign_decode,
+    STRAIT_SIGN_CODEC(&kernel),
 };

@@ -23,18 +23,8 @@ static const struct strait_sign_kernel kernel = {.n_scales = 2, .scales_of = mea
 
 const struct strait_codec_ops strait_codec_onebit = {
     .name = "onebit",
-    .family = "sign",
     .source = "Seide et al. 2014, 1-bit SGD",
     .id = 16,
-    .bounds = 1u << STRAIT_BOUND_NONE,
-    STRAIT_PARAMS(strait_sign_params),
     .memory = {.residual = true},
-    .kernel = &kernel,
-    .state_bytes = sizeof(struct strait_sign_state),
-    .init = strait_sign_init,
-    .close = free,
-    .max_bytes = strait_sign_max_bytes,
-    .fixed_size = true,
-    .encode = strait_sign_encode,
-    .decode = strait_sign_decode,
+    STRAIT_SIGN_CODEC(&kernel),
 };

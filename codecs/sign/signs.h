@@ -40,3 +40,10 @@ int strait_sign_encode(void *state, unsigned char *out, size_t *len_bytes, const
                        size_t n_elems, struct strait_request request, struct strait_error *err);
 int strait_sign_decode(void *state, float *y, size_t n_elems, const unsigned char *in,
                        size_t len_bytes, struct strait_error *err);
+
+/* These members of a codec whose one parameter is the payload's form. of: its kernel. */
+#define STRAIT_SIGN_CODEC(of)                                                                      \
+    .family = "sign", .bounds = 1u << STRAIT_BOUND_NONE, STRAIT_PARAMS(strait_sign_params),        \
+    .kernel = (of), .state_bytes = sizeof(struct strait_sign_state), .init = strait_sign_init,     \
+    .close = free, .max_bytes = strait_sign_max_bytes, .fixed_size = true,                         \
+    .encode = strait_sign_encode, .decode = strait_sign_decode

@@ -9,17 +9,7 @@ static const struct strait_sign_kernel kernel = {0};
 
 const struct strait_codec_ops strait_codec_signsgd = {
     .name = "signsgd",
-    .family = "sign",
     .source = "Bernstein et al. 2018, signSGD",
     .id = 13,
-    .bounds = 1u << STRAIT_BOUND_NONE,
-    STRAIT_PARAMS(strait_sign_params),
-    .kernel = &kernel,
-    .state_bytes = sizeof(struct strait_sign_state),
-    .init = strait_sign_init,
-    .close = free,
-    .max_bytes = strait_sign_max_bytes,
-    .fixed_size = true,
-    .encode = strait_sign_encode,
-    .decode = strait_sign_decode,
+    STRAIT_SIGN_CODEC(&kernel),
 };

@@ -15,19 +15,10 @@ static const struct strait_param params[] = {
 
 const struct strait_codec_ops strait_codec_dgc = {
     .name = "dgc",
-    .family = "sparsifier",
     .source = "Lin et al. 2018, section 3; sampling and payload as in GRACE (Xu et al. 2021)",
     .id = 10,
     .flags = STRAIT_CODEC_SPARSE | STRAIT_CODEC_STOCHASTIC,
-    .bounds = 1u << STRAIT_BOUND_NONE,
     STRAIT_PARAMS(params),
     .memory = {.residual = true, .momentum = 0.9},
-    .kernel = &strait_sparsifier_dgc,
-    .state_bytes = sizeof(struct strait_sparse_state),
-    .init = strait_sparse_init,
-    .close = strait_sparse_close,
-    .max_bytes = strait_sparse_max_bytes,
-    .encode = strait_sparse_encode,
-    .decode = strait_sparse_decode,
-    .sent = strait_sparse_sent,
+    STRAIT_SPARSE_CODEC(&strait_sparsifier_dgc),
 };

@@ -107,22 +107,13 @@ static int gtopk_add(void *state, unsigned char *out, size_t cap_bytes, size_t *
 
 const struct strait_codec_ops strait_codec_gtopk = {
     .name = "gtopk",
-    .family = "sparsifier",
     .source = "Shi et al. 2019 (gTop-k S-SGD, ICDCS)",
     .id = 24,
     .flags = STRAIT_CODEC_SPARSE,
-    .bounds = 1u << STRAIT_BOUND_NONE,
     STRAIT_PARAMS(params),
     .memory = {.residual = true},
-    .kernel = &strait_sparsifier_topk,
-    .state_bytes = sizeof(struct strait_sparse_state),
-    .init = strait_sparse_init,
-    .close = strait_sparse_close,
-    .max_bytes = strait_sparse_max_bytes,
     .predict = strait_sparse_predict_fixed,
-    .encode = strait_sparse_encode,
-    .decode = strait_sparse_decode,
-    .sent = strait_sparse_sent,
+    STRAIT_SPARSE_CODEC(&strait_sparsifier_topk),
     .add = gtopk_add,
     .summable = gtopk_summable,
 };

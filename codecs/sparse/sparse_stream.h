@@ -84,6 +84,12 @@ int strait_sparse_decode(void *state, float *y, size_t n_elems, const unsigned c
                          size_t len_bytes, struct strait_error *err);
 int strait_sparse_sent(void *state, size_t n_elems, const unsigned char *in, size_t len_bytes,
                        strait_codec_take take, void *context, struct strait_error *err);
+/* These members of a codec that does no more than that. of: its struct strait_sparsifier. */
+#define STRAIT_SPARSE_CODEC(of)                                                                    \
+    .family = "sparsifier", .bounds = 1u << STRAIT_BOUND_NONE, .kernel = (of),                     \
+    .state_bytes = sizeof(struct strait_sparse_state), .init = strait_sparse_init,                 \
+    .close = strait_sparse_close, .max_bytes = strait_sparse_max_bytes,                            \
+    .encode = strait_sparse_encode, .decode = strait_sparse_decode, .sent = strait_sparse_sent
 
 /** The sum of two floats, any NaN as 0x7fc00000: other NaN bits depend on the machine. */
 static inline float strait_sparse_sum(float a, float b)

@@ -12,19 +12,10 @@ static const struct strait_param params[] = {
 
 const struct strait_codec_ops strait_codec_threshold = {
     .name = "threshold",
-    .family = "sparsifier",
     .source = "Strom 2015, Dutta et al. 2020; payload as in GRACE (Xu et al. 2021)",
     .id = 9,
     .flags = STRAIT_CODEC_SPARSE,
-    .bounds = 1u << STRAIT_BOUND_NONE,
     STRAIT_PARAMS(params),
     .memory = {.residual = true},
-    .kernel = &strait_sparsifier_threshold,
-    .state_bytes = sizeof(struct strait_sparse_state),
-    .init = strait_sparse_init,
-    .close = strait_sparse_close,
-    .max_bytes = strait_sparse_max_bytes,
-    .encode = strait_sparse_encode,
-    .decode = strait_sparse_decode,
-    .sent = strait_sparse_sent,
+    STRAIT_SPARSE_CODEC(&strait_sparsifier_threshold),
 };

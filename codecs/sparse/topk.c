@@ -13,20 +13,11 @@ static const struct strait_param params[] = {
 
 const struct strait_codec_ops strait_codec_topk = {
     .name = "topk",
-    .family = "sparsifier",
     .source = "Aji and Heafield 2017; payload as in GRACE (Xu et al. 2021)",
     .id = 8,
     .flags = STRAIT_CODEC_SPARSE,
-    .bounds = 1u << STRAIT_BOUND_NONE,
     STRAIT_PARAMS(params),
     .memory = {.residual = true},
-    .kernel = &strait_sparsifier_topk,
-    .state_bytes = sizeof(struct strait_sparse_state),
-    .init = strait_sparse_init,
-    .close = strait_sparse_close,
-    .max_bytes = strait_sparse_max_bytes,
     .predict = strait_sparse_predict_fixed,
-    .encode = strait_sparse_encode,
-    .decode = strait_sparse_decode,
-    .sent = strait_sparse_sent,
+    STRAIT_SPARSE_CODEC(&strait_sparsifier_topk),
 };

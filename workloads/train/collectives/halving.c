@@ -26,30 +26,10 @@
 
 #include "parts.h"
 
-struct folded {
-    int n;     /* the largest power of two that is at most the number of ranks */
-    int place; /* among these; -1: folded away */
-    int extra; /* ranks beyond n */
-};
+enum { STAYS = 1 }; /* of a folded pair the second rank */
 
-static struct folded fold(int n, int me)
-{
-    struct folded f = {.n = 1};
-    while (f.n <= n / 2)
-        f.n *= 2;
-    f.extra = n - f.n;
-    f.place = me >= 2 * f.extra ? me - f.extra : me % 2 == 1 ? me / 2 : -1;
-    return f;
-}
-
-/* Position in the group of a position among the remaining ranks. */
-static int unfolded(struct folded f, int place)
-{
-    return place < f.extra ? 2 * place + 1 : place + f.extra;
-}
-
-static struct strait_tensor *parts(struct strait_rank *r, struct strait_tensor *x, struct folded f,
-                                   int first, int n)
+static struct strait_tensor *parts(struct strait_rank *r, struct strait_tensor *x,
+                                   struct strait_fold f, int first, int n)
 {
     const size_t n_elems = strait_n_elems(x);
     return strait_range(r, x, strait_part_start(n_elems, first, f.n),
@@ -68,7 +48,8 @@ static void add_from(struct strait_rank *r, struct strait_group g, int from,
 
 /* Receive part i; keep the packet, to pass it on. */
 static struct strait_task *receive_part(struct strait_rank *r, struct strait_group g,
-                                        struct folded f, int from, int i, struct strait_tensor *x)
+                                        struct strait_fold f, int from, int i,
+                                        struct strait_tensor *x)
 {
     struct strait_message m = strait_recv(r, g.ranks[from], g.channel);
     assert(m.tag == g.n + i);
@@ -78,12 +59,12 @@ static struct strait_task *receive_part(struct strait_rank *r, struct strait_gro
 
 /* Halve: of my remaining parts, send the partner's half and add its share of mine. Afterwards only
  * part `first` is mine. */
-static int halve(struct strait_rank *r, struct strait_group g, struct folded f,
+static int halve(struct strait_rank *r, struct strait_group g, struct strait_fold f,
                  struct strait_codec *c, struct strait_tensor *x)
 {
     int first = 0;
     for (int mask = 1, n = f.n / 2; mask < f.n; mask *= 2, n /= 2) {
-        const int to = unfolded(f, f.place ^ mask), upper = (f.place & mask) != 0;
+        const int to = strait_unfolded(f, f.place ^ mask), upper = (f.place & mask) != 0;
         strait_send(r, g.ranks[to], g.channel, mask,
                     strait_encode(r, c, NAN, parts(r, x, f, upper ? first : first + n, n)));
         first += upper ? n : 0;
@@ -96,7 +77,7 @@ static int halve(struct strait_rank *r, struct strait_group g, struct folded f,
  * Partners may read views late, and the next call adds to what the first of them read: so wait for
  * the acknowledgements of all but the last partner, whose next message implies its own. Over equal
  * links they have arrived before. */
-static void double_up(struct strait_rank *r, struct strait_group g, struct folded f,
+static void double_up(struct strait_rank *r, struct strait_group g, struct strait_fold f,
                       struct strait_codec *c, struct strait_tensor *x, int mine)
 {
     int first = mine, n_tasks = 0;
@@ -104,7 +85,7 @@ static void double_up(struct strait_rank *r, struct strait_group g, struct folde
     g.tasks[n_tasks++] =
         strait_decode_start(r, parts(r, x, f, mine, 1), strait_keep(g.packets[mine]));
     for (int mask = f.n / 2, n = 1; mask > 0; mask /= 2, n *= 2) {
-        const int with = unfolded(f, f.place ^ mask),
+        const int with = strait_unfolded(f, f.place ^ mask),
                   theirs = f.place & mask ? first - n : first + n;
         const bool acked = strait_sends_views(c) && mask > 1;
         for (int i = first; i < first + n; i++)
@@ -124,7 +105,7 @@ static void double_up(struct strait_rank *r, struct strait_group g, struct folde
 void strait_all_reduce_by_halving(struct strait_rank *r, struct strait_group g,
                                   struct strait_codec *c, struct strait_tensor *x)
 {
-    const struct folded f = fold(g.n, g.me);
+    const struct strait_fold f = strait_fold_of(g.n, g.me, STAYS);
     if (g.n == 1)
         return;
     if (f.place < 0) {
@@ -147,7 +128,7 @@ void strait_all_reduce_by_halving(struct strait_rank *r, struct strait_group g,
 
 bool strait_halving_uses(int n, int src, int dst)
 {
-    const struct folded a = fold(n, src), b = fold(n, dst);
+    const struct strait_fold a = strait_fold_of(n, src, STAYS), b = strait_fold_of(n, dst, STAYS);
     if (a.place < 0 || b.place < 0)
         return src / 2 == dst / 2 && src < 2 * a.extra && src != dst;
     const int apart = a.place ^ b.place;

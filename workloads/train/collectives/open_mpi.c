@@ -144,25 +144,7 @@ static void run(struct strait_rank *r, struct exchange x)
     r->left_s = strait_now_s(r);
 }
 
-/* Of n ranks: how many stay, how many pairs fold, and this one's place; -1: it is folded away. */
-struct fold {
-    int n, n_pairs, place;
-};
-
-static struct fold fold_of(int n, int me)
-{
-    struct fold f = {.n = 1};
-    while (f.n <= n / 2)
-        f.n *= 2;
-    f.n_pairs = n - f.n;
-    f.place = me >= 2 * f.n_pairs ? me - f.n_pairs : me % 2 == 0 ? me / 2 : -1;
-    return f;
-}
-
-static int unfolded(struct fold f, int place)
-{
-    return place < f.n_pairs ? 2 * place : place + f.n_pairs;
-}
+enum { STAYS = 0 }; /* of a folded pair the first rank */
 
 /* The window of a place after so many halvings: elements [lo, hi). */
 struct window {
@@ -192,9 +174,9 @@ static struct strait_tensor *part(struct strait_rank *r, struct strait_tensor *x
 void strait_all_reduce_by_open_mpi(struct strait_rank *r, struct strait_group g,
                                    struct strait_codec *c, struct strait_tensor *x)
 {
-    const struct fold f = fold_of(g.n, g.me);
+    const struct strait_fold f = strait_fold_of(g.n, g.me, STAYS);
     const struct window all = {0, strait_n_elems(x)};
-    const bool folds = g.me < 2 * f.n_pairs, stays = f.place >= 0;
+    const bool folds = g.me < 2 * f.extra, stays = f.place >= 0;
     struct exchange e = {.g = g, .none = c};
     if (folds) {
         e.peer = g.ranks[stays ? g.me + 1 : g.me - 1];
@@ -211,7 +193,7 @@ void strait_all_reduce_by_open_mpi(struct strait_rank *r, struct strait_group g,
         const struct window w = window_of(all.hi, f.place, mask);
         const bool left = !(f.place & mask);
         e = (struct exchange){.g = g, .none = c, .adds = true};
-        e.peer = g.ranks[unfolded(f, f.place ^ mask)];
+        e.peer = g.ranks[strait_unfolded(f, f.place ^ mask)];
         e.send = part(r, x, half(w, !left));
         e.recv = part(r, x, half(w, left));
         run(r, e);
@@ -220,7 +202,7 @@ void strait_all_reduce_by_open_mpi(struct strait_rank *r, struct strait_group g,
     for (int mask = f.n / 2; mask > 0 && stays; mask /= 2) {
         const struct window w = window_of(all.hi, f.place, mask);
         const bool left = !(f.place & mask);
-        e.peer = g.ranks[unfolded(f, f.place ^ mask)];
+        e.peer = g.ranks[strait_unfolded(f, f.place ^ mask)];
         e.send = part(r, x, half(w, left));
         e.recv = part(r, x, half(w, !left));
         run(r, e);
@@ -235,8 +217,8 @@ void strait_all_reduce_by_open_mpi(struct strait_rank *r, struct strait_group g,
 
 bool strait_open_mpi_uses(int n, int src, int dst)
 {
-    const struct fold a = fold_of(n, src), b = fold_of(n, dst);
-    const bool pair = src / 2 == dst / 2 && src < 2 * a.n_pairs && dst < 2 * a.n_pairs;
+    const struct strait_fold a = strait_fold_of(n, src, STAYS), b = strait_fold_of(n, dst, STAYS);
+    const bool pair = src / 2 == dst / 2 && src < 2 * a.extra && dst < 2 * a.extra;
     if (src == dst)
         return false;
     if (pair || a.place < 0 || b.place < 0)
