@@ -11,11 +11,6 @@
 #include "workloads/ask/software.h"
 #include "workloads/ask/packet_effects.h"
 
-json_t *strait_json_number(double value)
-{
-    return isfinite(value) ? json_real(value) : json_null();
-}
-
 static json_t *text_or_null(const char *text)
 {
     return text ? json_string(text) : json_null();

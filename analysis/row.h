@@ -59,6 +59,3 @@ json_t *strait_row_new(const struct strait_trial *p, const struct strait_row_con
 
 /** A codec choice as rows show it: {"name": "sz", "bound": {"range": 1e-3}, "profile": null}. */
 json_t *strait_row_codec(const struct strait_codec_choice *choice);
-
-/** A number, or null on purpose where it is not finite. */
-json_t *strait_json_number(double value);

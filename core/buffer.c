@@ -63,3 +63,16 @@ void strait_buffer_free(void *buffer)
 {
     free(buffer);
 }
+
+bool strait_grow(void **items, size_t *cap, size_t n, size_t size, size_t max)
+{
+    if (n < *cap)
+        return true;
+    const size_t more = *cap > 0 ? 2 * *cap : 64;
+    void *p = more <= max && more <= SIZE_MAX / size ? realloc(*items, more * size) : NULL;
+    if (!p)
+        return false;
+    *items = p;
+    *cap = more;
+    return true;
+}

@@ -41,6 +41,10 @@ static inline bool strait_heap_holds(const struct strait_heap_node *node)
     return node->place != 0;
 }
 
+static inline size_t strait_smaller(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
 /** Sort ascending; no number is NaN. */
 void strait_sort(double *x, size_t n);
 /** Sort, and return the middle one, or the mean of the middle two. In: n > 0, no number NaN. */

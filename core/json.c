@@ -425,3 +425,8 @@ json_t *strait_json_differing(const json_t *all_leaves)
     json_decref(seen);
     return pointers;
 }
+
+json_t *strait_json_number(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}

@@ -71,3 +71,5 @@ void strait_json_leaves(json_t *leaves, const char *pointer, const json_t *value
 json_t *strait_json_leaf(const json_t *value, const char *inside);
 /** The pointers at which some of these {pointer: value} differ: a new array in their order. */
 json_t *strait_json_differing(const json_t *all_leaves);
+/** A number, or null on purpose where it is not finite. */
+json_t *strait_json_number(double value);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "names.h"
+#include "heap.h"
 
 enum { NAME_CHARS = 64 };
 
@@ -18,9 +19,10 @@ void strait_text_add(char *buf, size_t cap_bytes, const char *format, ...)
     va_end(args);
 }
 
-static size_t least(size_t a, size_t b)
+bool strait_text_ends_with(const char *text, const char *end)
 {
-    return a < b ? a : b;
+    const size_t n = strlen(text), n_end = strlen(end);
+    return n > n_end && strcmp(text + n - n_end, end) == 0;
 }
 
 /* Insertions, deletions, replacements and swaps of neighbours; letters without their case. */
@@ -34,10 +36,11 @@ static size_t edit_distance(const char *a, size_t n_a, const char *b, size_t n_b
                 continue;
             }
             const int x = tolower((unsigned char)a[i - 1]), y = tolower((unsigned char)b[j - 1]);
-            d[i][j] = least(least(d[i - 1][j], d[i][j - 1]) + 1, d[i - 1][j - 1] + (x != y));
+            d[i][j] = strait_smaller(strait_smaller(d[i - 1][j], d[i][j - 1]) + 1,
+                                     d[i - 1][j - 1] + (x != y));
             if (i > 1 && j > 1 && x == tolower((unsigned char)b[j - 2]) &&
                 y == tolower((unsigned char)a[i - 2]))
-                d[i][j] = least(d[i][j], d[i - 2][j - 2] + 1);
+                d[i][j] = strait_smaller(d[i][j], d[i - 2][j - 2] + 1);
         }
     return d[n_a][n_b];
 }

@@ -1,6 +1,7 @@
 /* Texts that grow, and names of a known set: suggest the nearest one, and word the error for an
  * unknown one. */
 #pragma once
+#include <stdbool.h>
 #include <stddef.h>
 #include "error.h"
 
@@ -13,6 +14,9 @@ struct strait_texts {
 /** Append to the text in buf, as printf does; what does not fit into cap_bytes is cut off. */
 void strait_text_add(char *buf, size_t cap_bytes, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+/** Whether a text ends so and is longer than that. */
+bool strait_text_ends_with(const char *text, const char *end);
 
 /** The name in `names` (NULL-terminated) nearest to `name` by edit distance, or NULL if none is
  *  near (more than half of the letters differ). */

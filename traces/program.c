@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/hash.h"
+#include "core/buffer.h"
 
 static const char *const kinds[] = {"compute", "sleep", "send", "recv", "collective", "nothing"};
 static const char *const collectives[] = {"all_reduce", "all_gather", "reduce_scatter",
@@ -65,20 +66,6 @@ void strait_program_free(struct strait_program *g)
     free(g);
 }
 
-/* Room for one more of n things; indices fit 31 bits. */
-static bool grow(void **things, size_t *cap, size_t n, size_t size)
-{
-    if (n < *cap)
-        return true;
-    const size_t more = *cap ? 2 * *cap : 64;
-    void *p = more < INT32_MAX ? realloc(*things, more * size) : NULL;
-    if (!p)
-        return false;
-    *things = p;
-    *cap = more;
-    return true;
-}
-
 static void count(struct strait_program_counts *c, const struct strait_program_node *n)
 {
     c->nodes[n->kind]++;
@@ -118,7 +105,8 @@ int64_t strait_program_add(struct strait_program *g, int rank, struct strait_pro
         look_at(g->look, rank, &node);
         return (int64_t)r->n_nodes++;
     }
-    if (!grow((void **)&r->nodes, &r->cap_nodes, r->n_nodes, sizeof(*r->nodes)))
+    if (!strait_grow((void **)&r->nodes, &r->cap_nodes, r->n_nodes, sizeof(*r->nodes),
+                     INT32_MAX - 1))
         return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out for a graph");
     r->nodes[r->n_nodes] = node;
     return (int64_t)r->n_nodes++;
@@ -132,7 +120,8 @@ int strait_program_edge_add(struct strait_program *g, int rank, uint32_t from, u
         g->look->is_doubtful = g->look->is_doubtful || from >= to;
         return 0;
     }
-    if (!grow((void **)&r->edges, &r->cap_edges, r->n_edges, sizeof(*r->edges)))
+    if (!strait_grow((void **)&r->edges, &r->cap_edges, r->n_edges, sizeof(*r->edges),
+                     INT32_MAX - 1))
         return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out for a graph");
     r->edges[r->n_edges++] = (struct strait_program_edge){from, to, on_start};
     return 0;

@@ -1,4 +1,5 @@
 #include "spread.h"
+#include "core/json.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -28,11 +29,6 @@ static double figure_of(const json_t *row, const char *const *path)
     return json_is_number(row) ? json_number_value(row) : NAN;
 }
 
-static json_t *number(double value)
-{
-    return isfinite(value) ? json_real(value) : json_null();
-}
-
 /* The sample's: over n - 1. */
 static json_t *spread_of(const json_t *rows, const char *const *path)
 {
@@ -43,7 +39,7 @@ static json_t *spread_of(const json_t *rows, const char *const *path)
     json_t *row;
     json_array_foreach ((json_t *)rows, i, row) {
         const double value = figure_of(row, path);
-        json_array_append_new(each, number(value));
+        json_array_append_new(each, strait_json_number(value));
         sum += value;
         least = value < least ? value : least;
         most = value > most ? value : most;
@@ -51,9 +47,10 @@ static json_t *spread_of(const json_t *rows, const char *const *path)
     json_array_foreach ((json_t *)rows, i, row)
         squares += pow(figure_of(row, path) - sum / n, 2);
     const bool all = isfinite(sum);
-    return json_pack("{s:o, s:o, s:o, s:o, s:o}", "mean", number(sum / n), "sd",
-                     number(n > 1 ? sqrt(squares / (n - 1)) : NAN), "least",
-                     number(all ? least : NAN), "most", number(all ? most : NAN), "each", each);
+    return json_pack("{s:o, s:o, s:o, s:o, s:o}", "mean", strait_json_number(sum / n), "sd",
+                     strait_json_number(n > 1 ? sqrt(squares / (n - 1)) : NAN), "least",
+                     strait_json_number(all ? least : NAN), "most",
+                     strait_json_number(all ? most : NAN), "each", each);
 }
 
 bool strait_training_spread(json_t *row, const json_t *rows)

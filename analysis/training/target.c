@@ -1,6 +1,7 @@
 #include "target.h"
 #include "core/names.h"
 #include "spread.h"
+#include "core/json.h"
 #include <math.h>
 
 static double number_of(const json_t *object, const char *key)
@@ -57,19 +58,14 @@ static double half_log(const json_t *with, const json_t *without)
     return strait_student_t(n - 1) * sqrt(variance / (double)n);
 }
 
-static json_t *number_or_null(double x)
-{
-    return isfinite(x) ? json_real(x) : json_null();
-}
-
 json_t *strait_target_speedup(const json_t *with, const json_t *without)
 {
     const struct strait_target a = strait_target_of(with), b = strait_target_of(without);
     const double times = b.time_s.mean / a.time_s.mean, half = half_log(with, without);
     if (!a.asked || !b.asked)
         return NULL;
-    return json_pack("[O, o, o, o]", json_object_get(with, "clients"), number_or_null(times),
-                     number_or_null(times * exp(-half)), number_or_null(times * exp(half)));
+    return json_pack("[O, o, o, o]", json_object_get(with, "clients"), strait_json_number(times),
+                     strait_json_number(times * exp(-half)), strait_json_number(times * exp(half)));
 }
 
 /* Clients at which the line through figure i of two pairs crosses 1, in logarithms of both; -1

@@ -1,12 +1,8 @@
 #include "training_row.h"
+#include "core/json.h"
 
 #include <math.h>
 #include <stdlib.h>
-
-static json_t *number(double value)
-{
-    return isfinite(value) ? json_real(value) : json_null();
-}
 
 /* The round of rank 0 in which something happened. */
 static size_t first_after(const struct strait_log *rank_0, double time_s)
@@ -80,8 +76,8 @@ static json_t *reached(const struct strait_trial *p, const double *bytes)
     for (size_t i = 0; i < log->n_scored && p->experiment->has_until; i++) {
         const struct strait_scored *s = &log->scored[i];
         if (s->accuracy >= until->accuracy || s->loss <= until->loss)
-            return json_pack("{s:i, s:o, s:o}", "round", s->round, "time_s", number(s->time_s),
-                             "bytes", number(bytes[i]));
+            return json_pack("{s:i, s:o, s:o}", "round", s->round, "time_s",
+                             strait_json_number(s->time_s), "bytes", strait_json_number(bytes[i]));
     }
     return json_null();
 }
@@ -106,17 +102,18 @@ static json_t *of_clients(const struct strait_log *rank_0)
         return json_null();
     json_t *each = json_array();
     for (size_t k = 0; k < n; k++) {
-        json_array_append_new(each, number(x[k]));
+        json_array_append_new(each, strait_json_number(x[k]));
         sum += x[k];
         squares += x[k] * x[k];
         least = x[k] < least ? x[k] : least;
     }
     for (size_t k = 0; k < n; k++)
         away += (x[k] - sum / (double)n) * (x[k] - sum / (double)n);
-    return json_pack("{s:o, s:o, s:o, s:o, s:o}", "accuracy", each, "mean", number(sum / (double)n),
-                     "sd", number(sqrt(away / (double)n)), "least",
-                     number(isfinite(sum) ? least : NAN), "jain",
-                     number(sum * sum / ((double)n * squares)));
+    return json_pack("{s:o, s:o, s:o, s:o, s:o}", "accuracy", each, "mean",
+                     strait_json_number(sum / (double)n), "sd",
+                     strait_json_number(sqrt(away / (double)n)), "least",
+                     strait_json_number(isfinite(sum) ? least : NAN), "jain",
+                     strait_json_number(sum * sum / ((double)n * squares)));
 }
 
 json_t *strait_training_row(const struct strait_trial *p)
@@ -143,15 +140,15 @@ json_t *strait_training_row(const struct strait_trial *p)
                                             s->loss,  s->accuracy, s->bound};
             json_array_append_new(lists[0], json_integer(s->round));
             for (int k = 1; k < N_LISTS; k++)
-                json_array_append_new(lists[k], number(values[k]));
+                json_array_append_new(lists[k], strait_json_number(values[k]));
         }
         for (int k = 0; k < N_LISTS; k++)
             json_object_set_new(out, names[k], lists[k]);
         const double loss = n > 0 ? log->scored[n - 1].loss : NAN;
         const double accuracy = n > 0 ? log->scored[n - 1].accuracy : NAN;
-        json_object_set_new(
-            out, "final",
-            json_pack("{s:o, s:o}", "loss", number(loss), "accuracy", number(accuracy)));
+        json_object_set_new(out, "final",
+                            json_pack("{s:o, s:o}", "loss", strait_json_number(loss), "accuracy",
+                                      strait_json_number(accuracy)));
         json_object_set_new(out, "clients", of_clients(log));
         if (p->experiment->has_until)
             json_object_set_new(out, "until", until_of(&p->experiment->until));

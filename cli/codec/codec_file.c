@@ -13,14 +13,9 @@
 #include "cli/kit/command.h"
 #include "cli/kit/files.h"
 #include "campaign/host_header.h"
+#include "core/names.h"
 
 enum { PATH_CHARS = 4096, LINE_CHARS = 2048 };
-
-static bool ends_with(const char *text, const char *end)
-{
-    const size_t n = strlen(text), n_end = strlen(end);
-    return n > n_end && strcmp(text + n - n_end, end) == 0;
-}
 
 static bool is_standard(const char *path)
 {
@@ -311,7 +306,7 @@ static int default_output(char out[PATH_CHARS], const char *path, struct strait_
         snprintf(out, PATH_CHARS, "-");
         return 0;
     }
-    if (!ends_with(path, STRAIT_CONTAINER_SUFFIX))
+    if (!strait_text_ends_with(path, STRAIT_CONTAINER_SUFFIX))
         return strait_error_set(err, STRAIT_ERR_USAGE, "codec decode",
                                 "expected a name that ends in %s, or -o OUT, found \"%s\"",
                                 STRAIT_CONTAINER_SUFFIX, path);

@@ -1,4 +1,5 @@
 #include "guest_files.h"
+#include "core/names.h"
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,18 +43,12 @@ static void see_words(const struct strait_guest_files *f, char *text, const char
     }
 }
 
-static bool ends_with(const char *text, const char *end)
-{
-    const size_t n = strlen(text), n_end = strlen(end);
-    return n > n_end && strcmp(text + n - n_end, end) == 0;
-}
-
 /* What the file names, beside itself or from where the command runs. */
 static void see_inside(const struct strait_guest_files *f, const char *path, int depth)
 {
     char folder[PATH_CHARS];
-    const bool json = ends_with(path, ".json");
-    if (!json && !ends_with(path, ".csv"))
+    const bool json = strait_text_ends_with(path, ".json");
+    if (!json && !strait_text_ends_with(path, ".csv"))
         return;
     char *text = calloc(1, MAX_TEXT_BYTES + 1);
     FILE *from = text ? fopen(path, "re") : NULL;
@@ -88,8 +83,8 @@ static bool find(char written[PATH_CHARS], char real[PATH_CHARS], struct stat *s
 /* Whether it leads through itself or back, as "/tmp/." and "/tmp/a/../b" do. */
 static bool has_dots(const char *path)
 {
-    return strstr(path, "/./") || strstr(path, "/../") || ends_with(path, "/.") ||
-           ends_with(path, "/..");
+    return strstr(path, "/./") || strstr(path, "/../") || strait_text_ends_with(path, "/.") ||
+           strait_text_ends_with(path, "/..");
 }
 
 /* A name from where the command runs, or beside the file that has it. Only an argument may mean a

@@ -8,6 +8,7 @@
 #include "core/units.h"
 #include "trace_command.h"
 #include "traces/models/model_object.h"
+#include "core/names.h"
 
 struct import {
     const char *path, *format, *out, *rate, *step;
@@ -37,18 +38,12 @@ static char *experiment_text(struct strait_import *in)
     return text;
 }
 
-static bool ends_with(const char *text, const char *end)
-{
-    const size_t n = strlen(text), n_end = strlen(end);
-    return n > n_end && strcmp(text + n - n_end, end) == 0;
-}
-
 /* The table, and beside it that of the iterations, which it names: "my.csv" and "my.iters.csv". */
 static int write_table(const struct import *c, struct strait_import *in, struct strait_error *err)
 {
     char path[4096], head[4096 + 16] = "";
     const char *slash = strrchr(c->out, '/');
-    const bool is_file = ends_with(c->out, ".csv");
+    const bool is_file = strait_text_ends_with(c->out, ".csv");
     char *text = strait_model_table_text(in->model);
     int status = text ? 0 : strait_error_memory(err, c->path);
     snprintf(path, sizeof(path), "%.*s.iters.csv", (int)strlen(c->out) - (is_file ? 4 : 0), c->out);
@@ -69,7 +64,7 @@ static int write_slowness(const struct import *c, struct strait_import *in,
                           struct strait_error *err)
 {
     char path[4096];
-    if (!ends_with(c->out, ".json")) {
+    if (!strait_text_ends_with(c->out, ".json")) {
         strait_import_missing(in, "the table of slowness: --out NAME.json writes it beside");
         return 0;
     }
@@ -124,11 +119,11 @@ static int import(const struct import *c, struct strait_import *in, struct strai
     if (strait_file_check_new(c->out, c->force, err) != 0 ||
         strait_trace_read(in, c->path, c->format, err) != 0 || set_times(c, in, err) != 0)
         return -1;
-    if (in->model && !ends_with(c->out, ".json"))
+    if (in->model && !strait_text_ends_with(c->out, ".json"))
         return write_table(c, in, err);
     if (!in->graph && !in->experiment)
         return no_use(c, in, err);
-    if (ends_with(c->out, ".csv"))
+    if (strait_text_ends_with(c->out, ".csv"))
         return strait_refuse(err, c->path,
                              "expected a trace with layers for a table, found %s without any: "
                              "--out NAME.json writes an experiment",

@@ -23,6 +23,7 @@
 #include "codecs/kit/checks.h"
 #include "codecs/kit/pack.h"
 #include "sparse.h"
+#include "core/heap.h"
 
 enum { HEAD_BYTES = 10, N_LEVELS = 4, LEVEL_BITS = 2 };
 enum values { FLOAT32, TWO_BITS };
@@ -59,14 +60,9 @@ static void chunktopk_close(void *state)
     free(s);
 }
 
-static size_t least(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
 static size_t n_chosen_of(size_t n_elems, size_t chunk, size_t k)
 {
-    return n_elems / chunk * least(k, chunk) + least(k, n_elems % chunk);
+    return n_elems / chunk * strait_smaller(k, chunk) + strait_smaller(k, n_elems % chunk);
 }
 
 static size_t bytes_of(size_t n_elems, size_t chunk, size_t k, enum values values)
@@ -158,7 +154,7 @@ static int chunktopk_encode(void *state, unsigned char *out, size_t *len_bytes, 
         return -1;
     size_t n = 0;
     for (size_t lo = 0; lo < n_elems; lo += s->chunk)
-        n += strait_chunk_choose(piece, n, x + lo, least(s->chunk, n_elems - lo), s->k);
+        n += strait_chunk_choose(piece, n, x + lo, strait_smaller(s->chunk, n_elems - lo), s->k);
     write_stream(&w, s, piece, n_elems, n);
     strait_pool_give(&s->pool, piece);
     *len_bytes = chunktopk_bytes(s, n_elems);
@@ -218,7 +214,7 @@ static int chunktopk_decode(void *state, float *y, size_t n_elems, const unsigne
     read_values(piece, &h, r.p, n_chosen);
     memset(y, 0, 4 * n_elems);
     for (size_t lo = 0, n = 0; lo < n_elems && good; lo += h.chunk) {
-        const size_t chunk = least(h.chunk, n_elems - lo), k = least(h.k, chunk);
+        const size_t chunk = strait_smaller(h.chunk, n_elems - lo), k = strait_smaller(h.k, chunk);
         good = strait_chunk_ascends(piece, n, k, chunk);
         for (size_t i = n; i < n + k && good; i++)
             y[lo + piece->at[i]] = piece->values[i];

@@ -26,6 +26,7 @@
 #include "codecs/kit/pack.h"
 #include "dct.h"
 #include "sparse.h"
+#include "core/heap.h"
 
 enum { HEAD_BYTES = 14, MAX_SIDE = 128, INDEX_BYTES = 8 };
 enum payload { PACKED, PUBLISHED };
@@ -65,11 +66,6 @@ static void dcttopk_close(void *state)
 
 /* --- shapes ------------------------------------------------------------------------------- */
 
-static size_t least(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
 struct shape {
     size_t n_rows, n_columns, chunk, k;
     enum payload payload;
@@ -89,8 +85,8 @@ static struct shape shape_of(const struct state *s, size_t n_elems, size_t n_row
 /* Coefficients of a row of blocks of this height. */
 static size_t row_chosen(const struct shape *s, size_t height)
 {
-    return s->n_columns / s->chunk * least(s->k, height * s->chunk) +
-           least(s->k, height * (s->n_columns % s->chunk));
+    return s->n_columns / s->chunk * strait_smaller(s->k, height * s->chunk) +
+           strait_smaller(s->k, height * (s->n_columns % s->chunk));
 }
 
 static size_t n_chosen_of(const struct shape *s)
@@ -143,8 +139,8 @@ static struct block block_at(const struct shape *s, size_t i)
 {
     const size_t wide = (s->n_columns + s->chunk - 1) / s->chunk, row = i / wide * s->chunk,
                  column = i % wide * s->chunk;
-    return (struct block){row * s->n_columns + column, least(s->chunk, s->n_rows - row),
-                          least(s->chunk, s->n_columns - column)};
+    return (struct block){row * s->n_columns + column, strait_smaller(s->chunk, s->n_rows - row),
+                          strait_smaller(s->chunk, s->n_columns - column)};
 }
 
 static void load(float *in, const float *x, const struct shape *s, struct block b)
@@ -275,7 +271,7 @@ static int dcttopk_decode(void *state, float *y, size_t n_elems, const unsigned 
     bool good = dct && read_chosen(piece, &shape, n_chosen, in + HEAD_BYTES, in + len_bytes);
     for (size_t i = 0, n = 0; good && i < n_blocks_of(&shape); i++) {
         const struct block b = block_at(&shape, i);
-        const size_t size = b.n_rows * b.n_columns, k = least(shape.k, size);
+        const size_t size = b.n_rows * b.n_columns, k = strait_smaller(shape.k, size);
         good = scatter(piece, n, k, size);
         strait_dct_inverse(dct, piece->out, piece->in, b.n_rows, b.n_columns, piece->between);
         store(y, piece->out, &shape, b);

@@ -18,6 +18,7 @@
 #include "codecs/kit/checks.h"
 #include "select.h"
 #include "sparse.h"
+#include "core/heap.h"
 
 enum { HEAD_BYTES = 11, SHAPE_BYTES = 7, MAX_BLOCK = 4096 };
 
@@ -50,11 +51,6 @@ static void omnireduce_close(void *state)
     free(s);
 }
 
-static size_t least(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
 static size_t n_blocks(size_t n_elems, size_t block)
 {
     return n_elems / block + (n_elems % block != 0);
@@ -63,7 +59,7 @@ static size_t n_blocks(size_t n_elems, size_t block)
 /* Values of block i. */
 static size_t length(size_t n_elems, size_t block, size_t i)
 {
-    return least(block, n_elems - i * block);
+    return strait_smaller(block, n_elems - i * block);
 }
 
 static size_t omnireduce_bytes(const void *state, size_t n_elems)
@@ -95,7 +91,7 @@ static int omnireduce_encode(void *state, unsigned char *out, size_t *len_bytes,
 {
     struct state *s = state;
     const size_t n = n_blocks(n_elems, s->block);
-    const size_t k = least(n, (size_t)fmax(1, floor(s->ratio * (double)n)));
+    const size_t k = strait_smaller(n, (size_t)fmax(1, floor(s->ratio * (double)n)));
     size_t n_sent = 0;
     (void)request;
     if (n_elems > STRAIT_SPARSE_MAX_ELEMS)
@@ -215,8 +211,8 @@ static int omnireduce_add(void *state, unsigned char *out, size_t cap_bytes, siz
         return strait_refuse(err, "omnireduce", "expected more room");
     put_head(out, block, n_elems, n);
     for (size_t i = 0, j = 0; i < s[0].n_sent || j < s[1].n_sent; numbers += 4) {
-        const size_t of_a = number(&s[0], i), of_b = number(&s[1], j), at = least(of_a, of_b),
-                     here = length(n_elems, block, at);
+        const size_t of_a = number(&s[0], i), of_b = number(&s[1], j),
+                     at = strait_smaller(of_a, of_b), here = length(n_elems, block, at);
         strait_put32(numbers, (uint32_t)at);
         for (size_t v = 0; v < here; v++) {
             const float x = of_a == at ? strait_get_float(s[0].values + 4 * v) : 0,

@@ -6,6 +6,7 @@
 #include "program_network.h"
 #include "emu/judge/prepare.h"
 #include "emu/links/net.h"
+#include "core/json.h"
 
 enum { HOSTS_LINE_CHARS = 80 };
 
@@ -38,16 +39,13 @@ char *strait_emu_program_hosts(const struct strait_experiment *e)
     return text;
 }
 
-static json_t *number(double value)
-{
-    return isfinite(value) ? json_real(value) : json_null();
-}
-
 static json_t *link_json(const struct strait_link *l)
 {
-    return json_pack("{s:o, s:o, s:o, s:o, s:o}", "rate_bits_per_s", number(l->rate_bits_per_s),
-                     "delay_s", number(l->delay_s), "loss_ratio", number(l->loss_ratio), "jitter_s",
-                     number(l->jitter_s), "queue_bytes", number(l->queue_bytes));
+    return json_pack("{s:o, s:o, s:o, s:o, s:o}", "rate_bits_per_s",
+                     strait_json_number(l->rate_bits_per_s), "delay_s",
+                     strait_json_number(l->delay_s), "loss_ratio",
+                     strait_json_number(l->loss_ratio), "jitter_s", strait_json_number(l->jitter_s),
+                     "queue_bytes", strait_json_number(l->queue_bytes));
 }
 
 /* Which host has which rank, and how a command gets there. */

@@ -1,6 +1,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "core/buffer.h"
@@ -68,9 +69,30 @@ static void too_large(void)
     CU_ASSERT_PTR_NULL(strait_buffer_new_untouched(SIZE_MAX));
 }
 
+/* 64 items, then twice as many; none beyond max, and what was there stays. */
+static void growing(void)
+{
+    enum { MAX = 200 };
+    uint32_t *items = NULL;
+    size_t cap = 0, n = 0;
+    while (strait_grow((void **)&items, &cap, n, sizeof(*items), MAX)) {
+        CU_ASSERT_EQUAL(cap, n < 64 ? 64 : 128);
+        items[n] = (uint32_t)n;
+        n++;
+    }
+    CU_ASSERT_EQUAL(n, 128); /* 256 would be more than MAX */
+    CU_ASSERT_EQUAL(cap, 128);
+    for (uint32_t i = 0; i < n; i++)
+        CU_ASSERT_EQUAL(items[i], i);
+    CU_ASSERT_FALSE(strait_grow((void **)&items, &cap, n, SIZE_MAX / 2, SIZE_MAX));
+    CU_ASSERT_EQUAL(cap, 128);
+    free(items);
+}
+
 static const struct strait_test tests[] = {
     {"buffers are aligned and zero, used memory too", zeroed},
     {"pages come at once, or when they are written", touched_or_not},
     {"more than there is gives NULL", too_large},
+    {"an array doubles up to its largest size", growing},
 };
 STRAIT_SUITE("core/buffer", tests);

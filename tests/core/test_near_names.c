@@ -106,9 +106,18 @@ static void refused_file(void)
     CU_ASSERT_STRING_EQUAL(err.text, "expected x, found \"alpha\"");
 }
 
+static void endings(void)
+{
+    CU_ASSERT_TRUE(strait_text_ends_with("a.csv", ".csv"));
+    CU_ASSERT_FALSE(strait_text_ends_with(".csv", ".csv")); /* nothing else is a name */
+    CU_ASSERT_FALSE(strait_text_ends_with("sv", ".csv"));
+    CU_ASSERT_FALSE(strait_text_ends_with("a.csv.gz", ".csv"));
+}
+
 static const struct strait_test tests[] = {
     {"the nearest name is at most half its letters away", nearest},
     {"a refusal says what was expected, found and probably meant", refused},
     {"names are those of the JSON files in a folder", refused_file},
+    {"a text ends as asked and has a beginning", endings},
 };
 STRAIT_SUITE("core/near_names", tests);

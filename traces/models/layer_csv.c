@@ -12,6 +12,7 @@
 #include "csv.h"
 #include "core/names.h"
 #include "model_build.h"
+#include "core/buffer.h"
 
 enum column {
     FWD_INDEX,
@@ -335,20 +336,6 @@ static double median(double *x, double (*rows)[3], size_t n, int column)
     return strait_median(x, n);
 }
 
-/* Room for one more row. */
-static bool grow_rows(double (**rows)[3], size_t *cap, size_t n)
-{
-    if (n < *cap)
-        return true;
-    const size_t more = *cap > 0 ? 2 * *cap : 512;
-    double(*grown)[3] = realloc(*rows, more * sizeof *grown);
-    if (!grown)
-        return false;
-    *rows = grown;
-    *cap = more;
-    return true;
-}
-
 int strait_iters_csv_load(struct strait_model *m, size_t *n_iters, const char *path,
                           struct strait_error *err)
 {
@@ -370,7 +357,7 @@ int strait_iters_csv_load(struct strait_model *m, size_t *n_iters, const char *p
             strait_csv_fail(&csv, err, "expected at most %d rows, found more", MAX_ITERS);
             goto out;
         }
-        if (!grow_rows(&us, &cap, n)) {
+        if (!strait_grow((void **)&us, &cap, n, sizeof(*us), SIZE_MAX)) {
             strait_error_set(err, STRAIT_ERR_NOMEM, path, "out of memory");
             goto out;
         }

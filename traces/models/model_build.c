@@ -1,23 +1,10 @@
 /* Build a model row by row. */
 #include "model_build.h"
+#include "core/buffer.h"
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Make room for one more element, doubling; false when memory runs out. */
-static bool grow(void **items, size_t *cap, size_t n, size_t size)
-{
-    if (n < *cap)
-        return true;
-    const size_t more = *cap ? *cap * 2 : 64;
-    void *p = more > SIZE_MAX / size ? NULL : realloc(*items, more * size);
-    if (!p)
-        return false;
-    *items = p;
-    *cap = more;
-    return true;
-}
 
 void strait_build_init(struct strait_builder *b, const char *name)
 {
@@ -41,10 +28,11 @@ struct strait_layer *strait_build_layer(struct strait_builder *b, const char *na
     if (b->failed)
         return NULL;
     void *layers = m->layers, *rows = m->rows;
-    const bool ok = grow(&layers, &b->cap_layers, m->n_layers, sizeof *m->layers);
+    const bool ok = strait_grow(&layers, &b->cap_layers, m->n_layers, sizeof *m->layers, SIZE_MAX);
     m->layers = layers;
     /* Store the layer's name and type in the row that its first parameter will use. */
-    const bool ok_row = ok && grow(&rows, &b->cap_rows, m->n_rows, sizeof *m->rows);
+    const bool ok_row =
+        ok && strait_grow(&rows, &b->cap_rows, m->n_rows, sizeof *m->rows, SIZE_MAX);
     m->rows = rows;
     if (!ok_row) {
         b->failed = true;
@@ -67,7 +55,7 @@ struct strait_param_row *strait_build_param(struct strait_builder *b, const char
     if (b->failed)
         return NULL;
     void *rows = m->rows;
-    if (!grow(&rows, &b->cap_rows, m->n_rows, sizeof *m->rows)) {
+    if (!strait_grow(&rows, &b->cap_rows, m->n_rows, sizeof *m->rows, SIZE_MAX)) {
         b->failed = true;
         return NULL;
     }

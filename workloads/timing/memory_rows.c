@@ -7,6 +7,7 @@
 #include "core/buffer.h"
 #include "timing.h"
 #include "turns.h"
+#include "core/heap.h"
 
 enum { MIN_ROW_BYTES = 64, SHARE = 8 };
 
@@ -36,12 +37,6 @@ void strait_gather(void *gather)
     }
 }
 
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Seconds of one gather. */
 static double typical_s(struct strait_gather *g, size_t n_repeats, const struct strait_sweeper *s)
 {
@@ -53,7 +48,7 @@ static double typical_s(struct strait_gather *g, size_t n_repeats, const struct 
         strait_gather(g);
         taken_s[i] = fmax(strait_cpu_s() - from_s, 1e-9);
     }
-    qsort(taken_s, n, sizeof(taken_s[0]), by_value);
+    strait_sort(taken_s, n);
     return strait_typical_s(taken_s, n);
 }
 
