@@ -204,22 +204,25 @@ static void show_verdicts(const struct check *c)
     for (size_t b = 0; b < c->n_verdicts; b++)
         if (c->verdicts[b].training_s > 0) {
             trains = true;
-            printf("%s: real training takes about %s of processor time, by one gradient here; "
-                   "codecs come on top\n",
-                   c->verdicts[b].backend->name,
-                   strait_seconds_text(bytes, c->verdicts[b].training_s));
+            strait_prose(stdout,
+                         "%s: real training takes about %s of processor time, by one gradient "
+                         "here; codecs come on top\n",
+                         c->verdicts[b].backend->name,
+                         strait_seconds_text(bytes, c->verdicts[b].training_s));
         }
     const char *better = strait_blas_better_core();
     if (trains && better)
-        printf("OpenBLAS does not know this processor: training is quicker with "
-               "OPENBLAS_CORETYPE=%s\n",
-               better);
+        strait_prose(stdout,
+                     "OpenBLAS does not know this processor: training is quicker with "
+                     "OPENBLAS_CORETYPE=%s\n",
+                     better);
     for (size_t b = 0; b < c->n_verdicts; b++) {
         const char *text;
         json_t *n;
         json_object_foreach (c->verdicts[b].effects, text, n)
-            printf("%s, %lld point%s: %s\n", c->verdicts[b].backend->name,
-                   (long long)json_integer_value(n), json_integer_value(n) == 1 ? "" : "s", text);
+            strait_prose(stdout, "%s, %lld point%s: %s\n", c->verdicts[b].backend->name,
+                         (long long)json_integer_value(n), json_integer_value(n) == 1 ? "" : "s",
+                         text);
     }
 }
 

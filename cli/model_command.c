@@ -64,7 +64,7 @@ static void summary(const struct strait_model *m)
     fprintf(stderr, "%zu parameters (%s) in %zu tensors of %zu layers, %s a step\n", m->n_elems,
             size, m->n_rows, m->n_layers, step);
     if (m->inferred[0])
-        fprintf(stderr, "%s\n", m->inferred);
+        strait_prose(stderr, "%s\n", m->inferred);
     if (strait_model_step_s(m) > in_layers_s * 1.000001) {
         strait_quantity_format(step, sizeof(step), STRAIT_UNIT_TIME,
                                strait_model_step_s(m) - in_layers_s);

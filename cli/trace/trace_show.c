@@ -81,8 +81,8 @@ static void put_facts(FILE *out, const json_t *facts)
 static void put_sentences(FILE *out, const char *title, const json_t *sentences)
 {
     for (size_t i = 0; i < json_array_size(sentences); i++)
-        fprintf(out, "%s%s\n", i == 0 ? title : "          ",
-                json_string_value(json_array_get(sentences, i)));
+        strait_prose(out, "%s%s\n", i == 0 ? title : "          ",
+                     json_string_value(json_array_get(sentences, i)));
 }
 
 static void put_model(FILE *out, const struct strait_model *m)
@@ -95,7 +95,7 @@ static void put_model(FILE *out, const struct strait_model *m)
 
 void strait_trace_print(const struct strait_import *in, FILE *out)
 {
-    fprintf(out, "%s: %s, %s\n", in->path, in->format->name, in->format->summary);
+    strait_prose(out, "%s: %s, %s\n", in->path, in->format->name, in->format->summary);
     put_facts(out, in->facts);
     if (in->model)
         put_model(out, in->model);
