@@ -84,7 +84,7 @@ static size_t line_bytes(const char *text, size_t wrap, bool cut)
 
 /* --- columns ------------------------------------------------------------------------------ */
 
-enum { LEAST_COLUMNS = 8, LEAST_CUT_COLUMNS = 2 }; /* to which a column of texts may shrink */
+enum { MIN_COLUMNS = 8, MIN_CUT_COLUMNS = 2 }; /* to which a column of texts may shrink */
 
 struct layout { /* columns side by side; arrays by their place */
     const struct strait_table *t;
@@ -154,7 +154,7 @@ static size_t total_width(const struct layout *l, size_t n)
 static bool shrink(struct layout *l, size_t n, size_t max)
 {
     bool stuck[STRAIT_TABLE_MAX_COLUMNS] = {false};
-    const size_t least = l->cut ? LEAST_CUT_COLUMNS : LEAST_COLUMNS;
+    const size_t least = l->cut ? MIN_CUT_COLUMNS : MIN_COLUMNS;
     while (total_width(l, n) > max) {
         size_t widest = n;
         for (size_t i = 0; i < n; i++)

@@ -17,7 +17,7 @@ struct curve {
     json_t *with, *without; /* resolved, at some number of clients */
 };
 
-struct payoff {
+struct curve_search {
     const struct strait_plan_setup *setup;
     struct curve *curves;
     size_t n_curves;
@@ -32,7 +32,7 @@ struct payoff {
 };
 
 struct search {
-    struct payoff *payoff;
+    struct curve_search *all;
     const struct curve *curve;
     json_t *counts, *with_s, *without_s; /* the counts examined */
     int end; /* times: 0 as predicted; -1 worst, 1 best for the codec of what intervals hold */
@@ -54,8 +54,8 @@ const char *strait_breakeven_sweep_hash(char key[STRAIT_KEY_CHARS],
 
 /* --- curves of a sweep -------------------------------------------------------------------- */
 
-static int add_curve(struct payoff *p, const struct strait_experiment *e, const json_t *resolved,
-                     const json_t *labels, struct strait_error *err)
+static int add_curve(struct curve_search *p, const struct strait_experiment *e,
+                     const json_t *resolved, const json_t *labels, struct strait_error *err)
 {
     struct curve c = {.with = NULL};
     if (strait_place_of_point(&c.place, resolved, err) != 0)
@@ -82,7 +82,8 @@ static int add_curve(struct payoff *p, const struct strait_experiment *e, const 
     return 0;
 }
 
-static int find_curves(struct payoff *p, const struct strait_sweep *sweep, struct strait_error *err)
+static int find_curves(struct curve_search *p, const struct strait_sweep *sweep,
+                       struct strait_error *err)
 {
     const json_t *values = json_object_get(sweep->vary, "/clients");
     const size_t n = json_array_size(values);
@@ -113,7 +114,7 @@ static json_t *at_count(const json_t *resolved, long n_clients)
     return point;
 }
 
-static void want(struct payoff *p, json_t *tasks, const json_t *resolved, long n_clients)
+static void want(struct curve_search *p, json_t *tasks, const json_t *resolved, long n_clients)
 {
     char key[STRAIT_KEY_CHARS];
     json_t *point = at_count(resolved, n_clients);
@@ -125,7 +126,7 @@ static void want(struct payoff *p, json_t *tasks, const json_t *resolved, long n
 }
 
 /* Request the counts that the search will examine, as far as they are known beforehand. */
-static void want_curve(struct payoff *p, const struct curve *c)
+static void want_curve(struct curve_search *p, const struct curve *c)
 {
     long first = p->counts[0], last = p->counts[0];
     for (size_t i = 0; i < p->n_counts; i++) {
@@ -147,7 +148,7 @@ static json_t *times_json(const struct strait_plan_times *t)
 }
 
 /* What is known of a resolved point, if it is. */
-static bool known_times(struct strait_plan_times *t, const struct payoff *p, const char *key)
+static bool known_times(struct strait_plan_times *t, const struct curve_search *p, const char *key)
 {
     const json_t *known = json_object_get(p->times, key);
     double *const all[] = {&t->round_s, &t->network_s,  &t->quick_s,
@@ -159,7 +160,7 @@ static bool known_times(struct strait_plan_times *t, const struct payoff *p, con
 
 static json_t *time_plain(size_t i, void *context, struct strait_error *err)
 {
-    const struct payoff *p = context;
+    const struct curve_search *p = context;
     struct strait_plan_times t;
     strait_store_leave(p->store);
     if (strait_plan_times(&t, p->setup, json_array_get(p->plain, i), NULL, err) != 0)
@@ -169,7 +170,7 @@ static json_t *time_plain(size_t i, void *context, struct strait_error *err)
 
 static json_t *time_coded(size_t i, void *context, struct strait_error *err)
 {
-    const struct payoff *p = context;
+    const struct curve_search *p = context;
     const json_t *resolved = json_array_get(p->coded, i);
     struct strait_plan_times t, without;
     char key[STRAIT_KEY_CHARS];
@@ -182,7 +183,7 @@ static json_t *time_coded(size_t i, void *context, struct strait_error *err)
     return json_pack("{s:o}", "times", times_json(&t));
 }
 
-static int take_time(const json_t *point, const json_t *result, struct payoff *p,
+static int take_time(const json_t *point, const json_t *result, struct curve_search *p,
                      struct strait_error *err)
 {
     char key[STRAIT_KEY_CHARS];
@@ -194,17 +195,17 @@ static int take_time(const json_t *point, const json_t *result, struct payoff *p
 
 static int take_plain(size_t i, const json_t *result, void *context, struct strait_error *err)
 {
-    struct payoff *p = context;
+    struct curve_search *p = context;
     return take_time(json_array_get(p->plain, i), result, p, err);
 }
 
 static int take_coded(size_t i, const json_t *result, void *context, struct strait_error *err)
 {
-    struct payoff *p = context;
+    struct curve_search *p = context;
     return take_time(json_array_get(p->coded, i), result, p, err);
 }
 
-static int time_of(struct strait_plan_times *t, struct payoff *p, const json_t *resolved,
+static int time_of(struct strait_plan_times *t, struct curve_search *p, const json_t *resolved,
                    long n_clients, const struct strait_plan_times *without,
                    struct strait_error *err)
 {
@@ -225,8 +226,8 @@ static int both_times(double *with_s, double *without_s, long n_clients, void *c
 {
     struct search *s = context;
     struct strait_plan_times with, without;
-    if (time_of(&without, s->payoff, s->curve->without, n_clients, NULL, err) != 0 ||
-        time_of(&with, s->payoff, s->curve->with, n_clients, &without, err) != 0)
+    if (time_of(&without, s->all, s->curve->without, n_clients, NULL, err) != 0 ||
+        time_of(&with, s->all, s->curve->with, n_clients, &without, err) != 0)
         return -1;
     strait_plan_times_at(with_s, without_s, &with, &without, s->end);
     if (s->end != 0)
@@ -261,7 +262,7 @@ static json_t *record_of(const struct search *s, const json_t *named, const char
                          const char *key, const struct strait_breakeven *b,
                          const struct strait_breakeven_bounds *bounds)
 {
-    struct payoff *p = s->payoff;
+    struct curve_search *p = s->all;
     char text[512];
     json_t *record = json_pack(
         "{s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:b, s:o, s:o, s:o, s:s, s:O, s:O, s:O}",
@@ -276,8 +277,8 @@ static json_t *record_of(const struct search *s, const json_t *named, const char
     return record;
 }
 
-static json_t *search_curve(struct payoff *p, size_t i_curve, const char *sweep, const char *key,
-                            struct strait_error *err)
+static json_t *search_curve(struct curve_search *p, size_t i_curve, const char *sweep,
+                            const char *key, struct strait_error *err)
 {
     struct search s = {p, &p->curves[i_curve], json_array(), json_array(), json_array(), 0};
     static const int ends[] = {0, 1, -1};
@@ -306,7 +307,7 @@ int strait_breakeven_sweep_find(json_t **records, const struct strait_sweep *swe
                                 const struct strait_plan *plan, struct strait_store *store,
                                 int n_workers, bool fresh, struct strait_error *err)
 {
-    struct payoff p = {.setup = &plan->setup, .backend = &strait_fluid, .store = store};
+    struct curve_search p = {.setup = &plan->setup, .backend = &strait_fluid, .store = store};
     char sweep_hash[STRAIT_KEY_CHARS], key[STRAIT_KEY_CHARS];
     int status = -1;
     *records = json_array();

@@ -127,7 +127,7 @@ int strait_compare_coverage(const char *const folders[2], const char *table, boo
     if (!coverage)
         goto out;
     const double covered = strait_row_number(coverage, "covered");
-    *kept = !(covered < STRAIT_COVERAGE_LEAST);
+    *kept = !(covered < STRAIT_COVERAGE_MIN);
     status = table ? write_table(table, json_object_get(coverage, "table"), err) : 0;
     if (status == 0 && json)
         strait_command_print_json(coverage);

@@ -12,7 +12,7 @@
 #include "strategy_list.h"
 #include "task_list.h"
 
-enum { OWN_PORT = 8765, MOST_PORT = 65535 };
+enum { OWN_PORT = 8765, MAX_PORT = 65535 };
 
 /* The bounds between which the shipped profile has entries: {kind: [least, most]}. */
 static json_t *measured_bounds(const struct strait_profile *p, const char *codec)
@@ -107,9 +107,9 @@ int strait_command_serve(int argc, char **argv)
     const char *none[1];
     if (!strait_command_begin(&status, &usage, argc, argv, none, 0, NULL))
         return status;
-    int failed = port > MOST_PORT
+    int failed = port > MAX_PORT
                      ? strait_error_set(&err, STRAIT_ERR_USAGE, "serve",
-                                        "expected --port from 1 to %d, found %ld", MOST_PORT, port)
+                                        "expected --port from 1 to %d, found %ld", MAX_PORT, port)
                      : 0;
     experiments = json_array();
     if (!failed)

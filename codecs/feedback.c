@@ -28,7 +28,7 @@ STRAIT_INLINE bool is_finite(float v)
     return fabsf(v) <= FLT_MAX;
 }
 
-STRAIT_INLINE float held(float v)
+STRAIT_INLINE float clamp_to_finite(float v)
 {
     return v > FLT_MAX ? FLT_MAX : v < -FLT_MAX ? -FLT_MAX : v;
 }
@@ -108,7 +108,7 @@ STRAIT_CLONED static bool add_momentum(struct strait_feedback *m, const float *x
     uint32_t n_other = 0;
     for (size_t i = 0; i < m->n_elems; i++) {
         const bool good = is_finite(x[i]);
-        const float sum = held(m->momentum * u[i] + x[i]);
+        const float sum = clamp_to_finite(m->momentum * u[i] + x[i]);
         u[i] = good ? sum : u[i];
         n_other |= !good;
     }
@@ -122,7 +122,7 @@ STRAIT_CLONED static bool add_residual(struct strait_feedback *m, const float *x
     uint32_t n_other = 0;
     for (size_t i = 0; i < m->n_elems; i++) {
         const bool good = is_finite(x[i]);
-        const float sum = held(m->decay * v[i] + add[i]);
+        const float sum = clamp_to_finite(m->decay * v[i] + add[i]);
         v[i] = good ? sum : v[i];
         n_other |= !good;
     }
@@ -155,7 +155,7 @@ STRAIT_CLONED static void subtract_sent(struct strait_feedback *m, const float *
 {
     float *v = m->residual;
     for (size_t i = 0; i < m->n_elems; i++) {
-        const float before = v[i], rest = held(before - y[i]);
+        const float before = v[i], rest = clamp_to_finite(before - y[i]);
         const float after = is_finite(y[i]) ? rest : 0;
         v[i] = is_finite(x[i]) ? after : before;
     }
@@ -188,7 +188,7 @@ static void forget_sent(void *context, const uint32_t *index, const unsigned cha
         if (!is_finite(f->x[i]))
             continue;
         if (v)
-            v[i] = is_finite(y) ? held(v[i] - y) : 0;
+            v[i] = is_finite(y) ? clamp_to_finite(v[i] - y) : 0;
         if (u && y != 0)
             u[i] = 0;
     }
@@ -243,7 +243,7 @@ float strait_feedback_norm(struct strait_feedback *m, const float *x, size_t n_e
 {
     assert(!m->velocity && n_elems == m->n_elems);
     for (size_t i = 0; m->residual && i < n_elems; i++)
-        m->work[i] = is_finite(x[i]) ? held(m->decay * m->residual[i] + x[i]) : 0;
+        m->work[i] = is_finite(x[i]) ? clamp_to_finite(m->decay * m->residual[i] + x[i]) : 0;
     return strait_norm_of(m->residual ? m->work : x, n_elems);
 }
 

@@ -159,8 +159,8 @@ static void launch(struct session *s)
         }
     }
     prctl(PR_SET_PDEATHSIG, SIGKILL); /* after the change of user, which would have cleared it */
-    const pid_t keeper = fork();
-    if (keeper == 0) {
+    const pid_t supervisor = fork();
+    if (supervisor == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         strait_emu_supervisor_main(
             &(struct strait_emu_supervisor_plan){.run = s->run,
@@ -174,9 +174,9 @@ static void launch(struct session *s)
                                                  .logs = s->logs});
     }
     int status = 0;
-    if (keeper < 0)
+    if (supervisor < 0)
         strait_error_system(&err, "fork", "cannot start the supervisor");
-    else if (waitpid(keeper, &status, 0) == keeper && WIFSIGNALED(status))
+    else if (waitpid(supervisor, &status, 0) == supervisor && WIFSIGNALED(status))
         strait_error_set(&err, STRAIT_ERR_BACKEND, NULL,
                          "the supervisor of the ranks was ended by signal %d (%s)",
                          WTERMSIG(status), strsignal(WTERMSIG(status)));

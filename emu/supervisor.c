@@ -39,7 +39,7 @@ struct child {
     int64_t stopped_ns; /* since when a signal has stopped it; 0: it runs */
 };
 
-struct keeper {
+struct supervisor {
     struct strait_emu_supervisor_plan plan;
     struct strait_emu_net *net;
     struct child *children;
@@ -51,8 +51,8 @@ struct keeper {
 };
 
 /* Ending this process ends the whole run. */
-static void leave(struct keeper *k, const struct strait_error *err) __attribute__((noreturn));
-static void leave(struct keeper *k, const struct strait_error *err)
+static void leave(struct supervisor *k, const struct strait_error *err) __attribute__((noreturn));
+static void leave(struct supervisor *k, const struct strait_error *err)
 {
     struct strait_emu_shared *s = k->plan.shared;
     if (err->code != STRAIT_OK)
@@ -66,7 +66,7 @@ static void leave(struct keeper *k, const struct strait_error *err)
 }
 
 /* Build namespaces, links and relay; read the counters; probe the delays. */
-static int build_net(struct keeper *k, struct strait_error *err)
+static int build_net(struct supervisor *k, struct strait_error *err)
 {
     const struct strait_run *run = k->plan.run;
     struct strait_emu_evidence *e = &k->evidence;
@@ -87,7 +87,7 @@ static int build_net(struct keeper *k, struct strait_error *err)
                                       err);
 }
 
-static int fork_rank(struct keeper *k, int rank, struct strait_error *err)
+static int fork_rank(struct supervisor *k, int rank, struct strait_error *err)
 {
     int pair[2];
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
@@ -112,7 +112,7 @@ static int fork_rank(struct keeper *k, int rank, struct strait_error *err)
     return 0;
 }
 
-static int fork_ranks(struct keeper *k, struct strait_error *err)
+static int fork_ranks(struct supervisor *k, struct strait_error *err)
 {
     k->children = calloc((size_t)k->plan.run->n_ranks, sizeof(*k->children));
     if (!k->children)
@@ -126,7 +126,7 @@ static int fork_ranks(struct keeper *k, struct strait_error *err)
 }
 
 /* A rank that is gone is noticed by poll, which knows why; one that did not hear would wait. */
-static int tell(struct keeper *k, int rank, enum strait_emu_word word, struct strait_error *err)
+static int tell(struct supervisor *k, int rank, enum strait_emu_word word, struct strait_error *err)
 {
     const char c = (char)word;
     const int fd = k->children[rank].fd;
@@ -136,7 +136,7 @@ static int tell(struct keeper *k, int rank, enum strait_emu_word word, struct st
     return 0;
 }
 
-static int tell_all(struct keeper *k, enum strait_emu_word word, struct strait_error *err)
+static int tell_all(struct supervisor *k, enum strait_emu_word word, struct strait_error *err)
 {
     int failed = 0;
     for (int i = 0; i < k->plan.run->n_ranks && !failed; i++)
@@ -146,7 +146,7 @@ static int tell_all(struct keeper *k, enum strait_emu_word word, struct strait_e
 
 /* Note processes that a signal has stopped since the last look, even if they run again. A freezer
  * tells nobody; the beats of relay and ranks notice it. */
-static void note_stops(struct keeper *k)
+static void note_stops(struct supervisor *k)
 {
     for (;;) {
         siginfo_t info = {.si_pid = 0};
@@ -163,7 +163,7 @@ static void note_stops(struct keeper *k)
 }
 
 /* Find out why a rank's socket has ended. */
-static int bury(struct keeper *k, int rank, struct strait_error *err)
+static int bury(struct supervisor *k, int rank, struct strait_error *err)
 {
     struct child *c = &k->children[rank];
     struct strait_emu_rank_shared *r = &k->plan.shared->ranks[rank];
@@ -195,7 +195,7 @@ static int bury(struct keeper *k, int rank, struct strait_error *err)
 }
 
 /* Receive a rank's message, or notice that it is gone. */
-static int listen_to(struct keeper *k, int rank, struct strait_error *err)
+static int listen_to(struct supervisor *k, int rank, struct strait_error *err)
 {
     char word;
     const ssize_t n = recv(k->children[rank].fd, &word, 1, MSG_DONTWAIT);
@@ -210,7 +210,7 @@ static int listen_to(struct keeper *k, int rank, struct strait_error *err)
 }
 
 /* A rank that somebody has stopped for good makes all others wait. */
-static int check_stopped(const struct keeper *k, struct strait_error *err)
+static int check_stopped(const struct supervisor *k, struct strait_error *err)
 {
     const int64_t now = strait_proc_mono_ns();
     for (int i = 0; i < k->plan.run->n_ranks; i++) {
@@ -223,7 +223,7 @@ static int check_stopped(const struct keeper *k, struct strait_error *err)
 }
 
 /* Periodic checks: does the relay live, can anything still move, is there time left? */
-static int look_around(struct keeper *k, struct strait_error *err)
+static int look_around(struct supervisor *k, struct strait_error *err)
 {
     struct strait_emu_relay_report r;
     note_stops(k);
@@ -243,7 +243,7 @@ static int look_around(struct keeper *k, struct strait_error *err)
 }
 
 /* Wait briefly for messages of the ranks. Fails when a rank or the caller is lost. */
-static int attend(struct keeper *k, struct strait_error *err)
+static int attend(struct supervisor *k, struct strait_error *err)
 {
     const int n = k->plan.run->n_ranks;
     struct pollfd *p = calloc((size_t)n + 1, sizeof(*p));
@@ -265,7 +265,7 @@ static int attend(struct keeper *k, struct strait_error *err)
     return failed;
 }
 
-static bool all_said(const struct keeper *k, enum strait_emu_word word)
+static bool all_said(const struct supervisor *k, enum strait_emu_word word)
 {
     for (int i = 0; i < k->plan.run->n_ranks; i++)
         if (k->children[i].said != (char)word)
@@ -273,7 +273,7 @@ static bool all_said(const struct keeper *k, enum strait_emu_word word)
     return true;
 }
 
-static int wait_for_all(struct keeper *k, enum strait_emu_word word, const char *what,
+static int wait_for_all(struct supervisor *k, enum strait_emu_word word, const char *what,
                         struct strait_error *err)
 {
     const int64_t until_ns = strait_proc_mono_ns() + (int64_t)PHASE_S * 1000000000;
@@ -287,7 +287,7 @@ static int wait_for_all(struct keeper *k, enum strait_emu_word word, const char 
     return 0;
 }
 
-static int start(struct keeper *k, struct strait_error *err)
+static int start(struct supervisor *k, struct strait_error *err)
 {
     struct strait_emu_shared *s = k->plan.shared;
     struct strait_emu_relay_report r;
@@ -318,7 +318,7 @@ static int start(struct keeper *k, struct strait_error *err)
 
 /* Wait until all ranks have returned, or rank 0 if that ends the run, and all messages are
  * delivered. */
-static int run_ranks(struct keeper *k, struct strait_error *err)
+static int run_ranks(struct supervisor *k, struct strait_error *err)
 {
     const struct strait_run *run = k->plan.run;
     bool stopped = false;
@@ -342,7 +342,7 @@ static int run_ranks(struct keeper *k, struct strait_error *err)
     return 0;
 }
 
-static int end_ranks(struct keeper *k, struct strait_error *err)
+static int end_ranks(struct supervisor *k, struct strait_error *err)
 {
     struct strait_emu_evidence *e = &k->evidence;
     note_stops(k);
@@ -365,7 +365,7 @@ static int end_ranks(struct keeper *k, struct strait_error *err)
     return 0;
 }
 
-static int judge(struct keeper *k, struct strait_error *err)
+static int judge(struct supervisor *k, struct strait_error *err)
 {
     struct strait_emu_evidence *e = &k->evidence;
     struct strait_facts facts = {.report = NULL};
@@ -391,10 +391,10 @@ static int judge(struct keeper *k, struct strait_error *err)
 
 void strait_emu_supervisor_main(const struct strait_emu_supervisor_plan *plan)
 {
-    struct keeper k = {
+    struct supervisor k = {
         .plan = *plan, .evidence.relay_cpu_s = NAN, .n_oom_kills = strait_emu_oom_kills()};
     struct strait_error err = {.code = STRAIT_OK};
-    prctl(PR_SET_NAME, "strait-keeper");
+    prctl(PR_SET_NAME, "strait-super");
     const bool loopback = plan->run->control && strcmp(plan->run->control, "loopback") == 0;
     if (!loopback && build_net(&k, &err) != 0)
         leave(&k, &err);

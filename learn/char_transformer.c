@@ -18,8 +18,8 @@ static const struct strait_param options[N_OPTIONS] = {
                 STRAIT_PARAM_INTEGER, .min = 0, .max = 1, .fallback = 0},
 };
 
-enum { MOST_LINEARS = 4 * 20 + 1 }; /* of the most layers, and a head */
-enum { SCORED = 8 };                /* sequences at a time: more would only take memory */
+enum { MAX_LINEARS = 4 * 20 + 1 }; /* of the most layers, and a head */
+enum { SCORED = 8 };               /* sequences at a time: more would only take memory */
 
 struct text_data {
     struct learn_gpt shape;
@@ -126,7 +126,7 @@ static size_t training_room(const struct strait_learn *l)
 
 static size_t work_bytes(const struct strait_learn *l, int max_batch)
 {
-    struct learn_factors factors[MOST_LINEARS];
+    struct learn_factors factors[MAX_LINEARS];
     const struct learn_gpt *t = strait_char_transformer_shape(l);
     const size_t train = training_room(l) + lay_out_factors(factors, l, NULL),
                  score = learn_gpt_room(t, SCORED, false);
@@ -156,7 +156,7 @@ void strait_char_transformer_words(const struct strait_learn *l, unsigned char *
 static double gradient(struct strait_learner *x, const float *w, const struct strait_batch *b,
                        float *g)
 {
-    struct learn_factors factors[MOST_LINEARS];
+    struct learn_factors factors[MAX_LINEARS];
     const bool kfac = lay_out_factors(factors, x->learn, room_of(x) + training_room(x->learn)) > 0;
     strait_char_transformer_words(x->learn, x->work, b->examples, (size_t)b->n, b->held_out);
     return learn_gpt_gradient(strait_char_transformer_shape(x->learn), g, w, x->work, (size_t)b->n,
@@ -166,7 +166,7 @@ static double gradient(struct strait_learner *x, const float *w, const struct st
 static bool factors(struct strait_learner *x, size_t param, size_t *d_in, size_t *d_out,
                     const float **a, const float **g)
 {
-    struct learn_factors all[MOST_LINEARS];
+    struct learn_factors all[MAX_LINEARS];
     const struct strait_learn *l = x->learn;
     size_t i = 0;
     if (lay_out_factors(all, l, room_of(x) + training_room(l)) == 0 ||

@@ -6,7 +6,7 @@
 #include "core/names.h"
 #include "training.h"
 
-enum { MAX_NAMES = 32, MOST_EXAMPLES = 1000000000 };
+enum { MAX_NAMES = 32, MAX_EXAMPLES = 1000000000 };
 
 static const char *const optimisers[] = {"sgd", "adam", "adamw", "lamb", "kfac", NULL};
 
@@ -127,7 +127,7 @@ static int read_evaluation(struct strait_training *t, struct strait_object *o,
     long every;
     if (strait_object_enter(&child, o, "eval", true, err) ||
         strait_object_integer_or(&child, &every, "every", 0, 1000000, 1, err) ||
-        strait_object_integer_or(&child, &t->eval_samples, "samples", 0, MOST_EXAMPLES, 0, err) ||
+        strait_object_integer_or(&child, &t->eval_samples, "samples", 0, MAX_EXAMPLES, 0, err) ||
         strait_object_bool_or(&child, &t->charge_eval, "charge", false, err))
         return -1;
     t->eval_every = (int)every;
@@ -142,7 +142,7 @@ int strait_training_read(struct strait_training *t, struct strait_object *o,
     if (read_task(t, o, err) || read_optimiser(t, o, err) || read_split(t, o, err) ||
         read_evaluation(t, o, err) ||
         strait_object_integer_or(o, &batch, "batch", 1, 65536, 32, err) ||
-        strait_object_integer_or(o, &t->samples, "samples", 0, MOST_EXAMPLES, 0, err))
+        strait_object_integer_or(o, &t->samples, "samples", 0, MAX_EXAMPLES, 0, err))
         return -1;
     t->batch = (int)batch;
     return strait_object_close(o, err);

@@ -29,7 +29,7 @@
 /* Of free memory, what one simulation may take; where several run, what must be left of that; and
  * how often it is looked at. */
 #define MEMORY_SHARE 0.8
-#define LEAST_SHARE  0.05
+#define MIN_SHARE    0.05
 enum { LOOK_MS = 100 };
 
 /* Stacks that stay mapped between simulations in one process. */
@@ -213,7 +213,7 @@ static bool is_beyond(const struct strait_child_limits *l, pid_t pid, struct str
     }
     const double held_bytes = strait_host_resident_bytes(pid),
                  free_bytes = strait_host_free_bytes();
-    if (free_bytes < held_bytes && free_bytes < LEAST_SHARE * l->bytes) {
+    if (free_bytes < held_bytes && free_bytes < MIN_SHARE * l->bytes) {
         strait_error_set(err, STRAIT_ERR_NOMEM, "simulation",
                          "memory ran out: it took %.3g GB and %.3g GB are left here",
                          held_bytes / 1e9, free_bytes / 1e9);

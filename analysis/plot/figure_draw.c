@@ -10,7 +10,7 @@
 #include "sheet.h"
 
 enum { PATH_CHARS = 4096 };
-#define LEAST_PANEL_LETTERS 4.0 /* letters' heights that a panel has at least: three tics */
+#define MIN_PANEL_LETTERS 4.0 /* letters' heights that a panel has at least: three tics */
 
 static bool is_kind(const json_t *figure, const char *kind)
 {
@@ -70,7 +70,7 @@ int strait_figure_draw(const char *path, const json_t *figure, const char *const
     char csv[PATH_CHARS];
     snprintf(csv, sizeof(csv), "%.4000s.csv", path);
     strait_sheet_plan(&s, figure, style, n_columns);
-    if (s.panel_height_pt < LEAST_PANEL_LETTERS * s.small_pt)
+    if (s.panel_height_pt < MIN_PANEL_LETTERS * s.small_pt)
         return strait_refuse(err, "plot",
                              "expected fewer panels than %zu, which do not fit on this page; "
                              "--where takes some of them, --style screen and paper grow",

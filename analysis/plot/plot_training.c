@@ -14,7 +14,7 @@
 #include "plot_styles.h"
 #include "shorten.h"
 
-enum { MAX_PANELS = 9, MOST_TOGETHER = 35, LOG_FROM = 16 };
+enum { MAX_PANELS = 9, MAX_TOGETHER = 35, LOG_FROM = 16 };
 
 /* Points of one look: those of a codec in a setting. */
 struct series {
@@ -242,7 +242,7 @@ static bool are_together(const struct strait_grid *g, size_t setting)
     size_t n = 0;
     for (size_t s = 0; s < g->n_settings; s++)
         n += are_alike(g, s, setting);
-    return n > 1 && n * g->n_codecs <= MOST_TOGETHER;
+    return n > 1 && n * g->n_codecs <= MAX_TOGETHER;
 }
 
 /* What tells the settings of a task apart, axis by axis: a text each. Out: common, what all have */

@@ -9,7 +9,7 @@
 #include "analysis/table.h"
 
 enum { MAX_DIRECT = 6 };
-#define LEAST_LETTERS                                                                              \
+#define MIN_LETTERS                                                                                \
     8.0 /* letters' heights of a panel: what a page grows to, unless it is a slide */
 #define SCREEN_ROWS 3.0 /* of panels; with more of them the picture is higher */
 /* How much of the page's height names may take. */
@@ -277,7 +277,7 @@ void strait_sheet_plan(struct strait_sheet *s, const json_t *figure, enum strait
     s->small_pt = style == STRAIT_FIGURE_PAPER ? 7 : 0.85 * s->page.font_pt;
     s->direct = can_be_direct(s);
     lay_out(s);
-    const double low_pt = LEAST_LETTERS * s->small_pt - s->panel_height_pt;
+    const double low_pt = MIN_LETTERS * s->small_pt - s->panel_height_pt;
     if (low_pt > 0 && style != STRAIT_FIGURE_SLIDES) {
         s->page.height_in += s->layout.n_rows * low_pt / STRAIT_SHEET_POINTS;
         lay_out(s);

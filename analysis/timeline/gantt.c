@@ -85,13 +85,13 @@ static void put_scale(FILE *out, const struct strait_timeline *t, size_t label, 
 int strait_timeline_text(FILE *out, const struct strait_timeline *t, size_t columns,
                          struct strait_error *err)
 {
-    enum { LABEL_CHARS = 12, LEAST_COLUMNS = 20 };
+    enum { LABEL_CHARS = 12, MIN_COLUMNS = 20 };
     if (t->n_ranks > STRAIT_TIMELINE_MAX_LINES)
         return strait_refuse(err, "timeline",
                              "expected at most %d ranks for --format text, found %d: --out "
                              "FILE.json is for ui.perfetto.dev",
                              STRAIT_TIMELINE_MAX_LINES, t->n_ranks);
-    const size_t n = columns > LABEL_CHARS + LEAST_COLUMNS ? columns - LABEL_CHARS : LEAST_COLUMNS;
+    const size_t n = columns > LABEL_CHARS + MIN_COLUMNS ? columns - LABEL_CHARS : MIN_COLUMNS;
     struct bins b = {.busy_s = calloc(n * STRAIT_SPAN_ROUND, sizeof(double)),
                      .critical = calloc(n, sizeof(bool)),
                      .n_columns = n,

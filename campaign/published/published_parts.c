@@ -4,7 +4,7 @@
 #include <math.h>
 
 static const double LINEAR_RATIO = 1.1; /* of a step to its computing: scales trivially */
-static const double LEAST_SHARE = 0.05; /* of computing that communication must take to count */
+static const double MIN_SHARE = 0.05;   /* of computing that communication must take to count */
 
 int strait_published_parts_read(struct strait_published_parts *out, struct strait_object *row,
                                 struct strait_error *err)
@@ -37,7 +37,7 @@ static void put_communication(json_t *row, const struct strait_published_parts *
                               double published_s, double ours_s)
 {
     const double of_s = published_s - p->compute_s, our_s = ours_s - p->compute_s;
-    if (of_s < LEAST_SHARE * p->compute_s || !(of_s > 0) || isnan(ours_s))
+    if (of_s < MIN_SHARE * p->compute_s || !(of_s > 0) || isnan(ours_s))
         return;
     json_object_set_new(row, "communication",
                         json_pack("{s:f, s:f, s:f}", "published", of_s, "ours", our_s, "relative",

@@ -70,7 +70,7 @@ static int bring_up(const char *name, const char *file, const struct strait_text
     if (state) {
         strait_emu_program_let_go(&net);
         status = 0;
-    } else if (net.keeper > 0) {
+    } else if (net.supervisor > 0) {
         strait_emu_program_stop(&net);
     }
     json_decref(state);

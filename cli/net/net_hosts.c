@@ -16,7 +16,7 @@ enum { MAX_WORDS = 64 };
 /* For a host to answer; building a thousand namespaces takes some seconds. */
 static const double ANSWER_S = 120;
 /* The way between hosts may add so much to a round trip, or 5 % of it. */
-static const double MOST_MORE_S = 1e-3, MOST_MORE_RATIO = 0.05;
+static const double MAX_MORE_S = 1e-3, MAX_MORE_RATIO = 0.05;
 
 const char **strait_net_launch_words(const char *launch, const char *host, const char *const *more)
 {
@@ -150,8 +150,7 @@ static int check_delay(const struct strait_net_crew *c, const struct strait_expe
 {
     const double more_s = json_number_value(json_object_get(c->parts[0].said, "more_s"));
     const double rtt_s = strait_path_rtt_s(e->network, 0, e->n_ranks - 1);
-    const double most_s =
-        MOST_MORE_RATIO * rtt_s > MOST_MORE_S ? MOST_MORE_RATIO * rtt_s : MOST_MORE_S;
+    const double most_s = MAX_MORE_RATIO * rtt_s > MAX_MORE_S ? MAX_MORE_RATIO * rtt_s : MAX_MORE_S;
     if (more_s > most_s)
         return strait_error_set(err, STRAIT_ERR_HOST, c->hosts->file,
                                 "the way between the hosts adds %.3g ms to a round trip of %.4g "

@@ -37,11 +37,11 @@ struct copies {
     struct copy *items;
     int signals, null;
     int n_running, n_failed, n_ended_by_us;
-    int caught;       /* the signal that ended all */
-    bool keeper_lost; /* ended from outside, and all copies with it */
-    bool let_go;      /* of the leash */
-    bool ending;      /* those that still run were told to end */
-    double kill_s;    /* when those that do not will be killed */
+    int caught;           /* the signal that ended all */
+    bool supervisor_lost; /* ended from outside, and all copies with it */
+    bool let_go;          /* of the leash */
+    bool ending;          /* those that still run were told to end */
+    double kill_s;        /* when those that do not will be killed */
     char failed[TEXT_CHARS];
 };
 
@@ -197,8 +197,8 @@ static void bury(struct copies *s)
     int status;
     pid_t pid;
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
-        if (pid == s->net->keeper)
-            s->net->keeper = 0;
+        if (pid == s->net->supervisor)
+            s->net->supervisor = 0;
         for (int i = 0; i < s->plan->n; i++) {
             struct copy *c = &s->items[i];
             if (c->pid != pid)
@@ -207,8 +207,8 @@ static void bury(struct copies *s)
             s->n_running--;
             if (status == 0)
                 continue;
-            s->keeper_lost = s->keeper_lost || strait_emu_program_is_gone(s->net);
-            if (s->ending || s->keeper_lost)
+            s->supervisor_lost = s->supervisor_lost || strait_emu_program_is_gone(s->net);
+            if (s->ending || s->supervisor_lost)
                 s->n_ended_by_us++;
             else
                 note_failure(s, c, status);
@@ -293,7 +293,7 @@ static int judge(const struct copies *s, struct strait_error *err)
     if (s->caught)
         return strait_error_set(err, STRAIT_ERR_BACKEND, "net run", "interrupted by %s",
                                 strsignal(s->caught));
-    if (s->keeper_lost)
+    if (s->supervisor_lost)
         return strait_error_set(err, STRAIT_ERR_BACKEND, "net run",
                                 "the supervisor of the network was ended, and everything with it");
     if (s->n_failed == 0 || s->plan->leash >= 0)

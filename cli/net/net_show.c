@@ -72,7 +72,7 @@ static void print_head(const json_t *state)
     const size_t n = json_array_size(json_object_get(state, "ranks"));
     printf("network \"%s\" of %s: %zu rank%s, supervisor %lld, launcher %s\n",
            text_of(state, "name"), text_of(state, "experiment"), n, n == 1 ? "" : "s",
-           (long long)json_integer_value(json_object_get(state, "keeper")),
+           (long long)json_integer_value(json_object_get(state, "supervisor")),
            text_of(state, "launcher"));
     const json_t *hosts = json_object_get(state, "hosts"), *names = json_object_get(hosts, "names");
     if (hosts)
@@ -141,7 +141,7 @@ static int list(bool json, struct strait_error *err)
         strait_table_cell(t, text_of(state, "name"));
         strait_table_cellf(t, "%zu", json_array_size(json_object_get(state, "ranks")));
         strait_table_cellf(t, "%lld",
-                           (long long)json_integer_value(json_object_get(state, "keeper")));
+                           (long long)json_integer_value(json_object_get(state, "supervisor")));
         strait_table_cell(t, text_of(state, "launcher"));
         strait_table_cell(t, text_of(state, "experiment"));
         json_decref(state);

@@ -98,7 +98,7 @@ static int show_best(FILE *out, const json_t *best, const struct columns *c,
 
 /* --- on one screen -------------------------------------------------------------------------- */
 
-enum { MAX_PART = 128, MOST_TO_BUY = 4, MOST_TO_BUY_BRIEFLY = 3 };
+enum { MAX_PART = 128, MAX_TO_BUY = 4, MAX_TO_BUY_BRIEFLY = 3 };
 
 /* Whether ", "-separated parts have this one. */
 static bool has_part(const char *name, const char *part, size_t n)
@@ -219,7 +219,7 @@ static void show_rest_briefly(FILE *out, const json_t *answer)
 static int show_buy(FILE *out, const json_t *answer, const char *currency, bool brief,
                     struct strait_error *err)
 {
-    const size_t most = brief ? MOST_TO_BUY_BRIEFLY : MOST_TO_BUY,
+    const size_t most = brief ? MAX_TO_BUY_BRIEFLY : MAX_TO_BUY,
                  n_priced = json_array_size(json_object_get(answer, "buy")),
                  most_faster = brief && n_priced < most ? most - n_priced
                                : brief                  ? 0

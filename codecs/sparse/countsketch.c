@@ -21,7 +21,7 @@
 #include "codecs/kit/checks.h"
 #include "sparse_stream.h"
 
-enum { HEAD_BYTES = 22, MOST_ROWS = 15 };
+enum { HEAD_BYTES = 22, MAX_ROWS = 15 };
 
 struct sketch {
     struct strait_sparse_state sparse; /* scratch memory alone */
@@ -32,13 +32,13 @@ struct sketch {
 struct shape {
     size_t columns, k;
     uint64_t key;
-    struct strait_chance chance[MOST_ROWS];
+    struct strait_chance chance[MAX_ROWS];
 };
 
 static const struct strait_param params[] = {
     {"share", "counters for each value", .max = 1, .fallback = 0.1},
     {"rows", "of counters, the median over which is the estimate", STRAIT_PARAM_INTEGER, .min = 1,
-     .max = MOST_ROWS, .fallback = 5},
+     .max = MAX_ROWS, .fallback = 5},
     {"ratio", "share of the values that is decoded", .max = 1, .fallback = 0.01},
 };
 
@@ -92,7 +92,7 @@ static int countsketch_encode(void *state, unsigned char *out, size_t *len_bytes
                           .k = at_least_1((double)n_elems * s->ratio),
                           .key = request.key};
     const size_t n_counters = n_elems > 0 ? s->rows * shape.columns : 0;
-    struct strait_sparse_piece *piece = strait_sparse_take(&s->sparse, n_elems + MOST_ROWS, err);
+    struct strait_sparse_piece *piece = strait_sparse_take(&s->sparse, n_elems + MAX_ROWS, err);
     if (!piece)
         return -1;
     float *counters = piece->values;
@@ -127,7 +127,7 @@ static bool read_head(struct shape *shape, unsigned *rows, const unsigned char *
     shape->columns = strait_get32(in + 6);
     shape->k = strait_get32(in + 10);
     shape->key = strait_get64(in + 14);
-    if (*rows < 1 || *rows > MOST_ROWS || shape->columns < 1 || shape->k < 1 ||
+    if (*rows < 1 || *rows > MAX_ROWS || shape->columns < 1 || shape->k < 1 ||
         (n_elems > 0 && (shape->k > n_elems || shape->columns > n_elems)))
         return false;
     return len_bytes - HEAD_BYTES == (n_elems > 0 ? 4 * *rows * shape->columns : 0);
@@ -160,7 +160,7 @@ static int countsketch_decode(void *state, float *y, size_t n_elems, const unsig
         return -1;
     draw(&shape, rows);
     for (size_t i = 0; i < n_elems; i++) {
-        float of_row[MOST_ROWS], sign;
+        float of_row[MAX_ROWS], sign;
         for (unsigned j = 0; j < rows; j++) {
             const size_t at = counter_of(&shape, j, i, &sign);
             of_row[j] = strait_finite(strait_get_float(in + HEAD_BYTES + 4 * at)) * sign;

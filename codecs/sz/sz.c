@@ -46,7 +46,7 @@ static int sz_open(void **state, const struct strait_codec_ops *ops, const doubl
 
 size_t sz_head_bytes(const struct sz_state *s, size_t n_elems)
 {
-    enum { DIRECTIONS_HEAD = 24 + 4 * SZ_MOST_DIRECTIONS };
+    enum { DIRECTIONS_HEAD = 24 + 4 * SZ_MAX_DIRECTIONS };
     return SZ_HEAD_BYTES + (s->most_directions > 0 ? DIRECTIONS_HEAD + sz_matrix_room(n_elems) : 0);
 }
 
@@ -130,7 +130,7 @@ static const struct strait_param params[] = {
      STRAIT_PARAM_INTEGER, .min = 1, .max = SZ_MAX_THREADS, .fallback = 1},
     {"directions",
      "directions of a matrix whose share is sent first, at most; as many as save bytes",
-     STRAIT_PARAM_INTEGER, .min = 0, .max = SZ_MOST_DIRECTIONS, .fallback = 0},
+     STRAIT_PARAM_INTEGER, .min = 0, .max = SZ_MAX_DIRECTIONS, .fallback = 0},
 };
 
 const struct strait_codec_ops strait_codec_sz = {

@@ -71,7 +71,7 @@ static bool read_directions(struct strait_reader *r, struct sz_directions *d)
 {
     const uint64_t n_rows = strait_read_varint(r);
     d->rank = strait_read_u8(r);
-    if (r->bad || n_rows > SIZE_MAX || d->rank < 1 || d->rank > SZ_MOST_DIRECTIONS)
+    if (r->bad || n_rows > SIZE_MAX || d->rank < 1 || d->rank > SZ_MAX_DIRECTIONS)
         return false;
     d->n_rows = (size_t)n_rows;
     for (unsigned j = 0; j < d->rank; j++)

@@ -27,7 +27,7 @@ struct sz_powers {
 struct sz_directions {
     size_t n_rows, len_bytes;
     unsigned rank; /* 0: none */
-    float scale[SZ_MOST_DIRECTIONS];
+    float scale[SZ_MAX_DIRECTIONS];
     const unsigned char *bytes; /* of the stream that was read */
 };
 

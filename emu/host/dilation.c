@@ -8,13 +8,13 @@
 
 /* CPU seconds for one gigabit through relay and two TCP stacks, fitted to runs of 1 to 64 flows:
  * with more flows the super-packets are shorter. */
-static const double NET_CPU_ONE_S = 0.10, NET_CPU_EACH_S = 0.015, NET_CPU_MOST_S = 1.05;
+static const double NET_CPU_ONE_S = 0.10, NET_CPU_EACH_S = 0.015, NET_CPU_MAX_S = 1.05;
 /* The same in User-Mode Linux, where every timer and every process switch costs host time, and
  * trains get shorter as k grows: 12 to 15 s with 16 flows at k of 20 to 64. Uploads are correct
  * from k = 20 on, with 1 and 4 flows from 1 and 2 on. The relay needs more: with one flow it is
  * late at k of 2 to 4 and in time at 16, with 4 at 8 and at 24, with 16 at 29 and at 50, the
  * largest k that the round trip allows (strait_emu_dilation_most). */
-static const double UML_EACH_S = 0.9, UML_MOST_S = 22, UML_LEAST_K = 6, UML_RELAY_EACH_S = 8;
+static const double UML_EACH_S = 0.9, UML_MAX_S = 22, UML_MIN_K = 6, UML_RELAY_EACH_S = 8;
 /* Processor time to begin a message: all ranks may begin at once, and none may be more than LATE_S
  * times k late (validity.c). 64 were 5 to 16 ms late on two processors at k = 1; in User-Mode
  * Linux, on one, 16 were 23 ms late, and with real payload each takes 7 ms, since the host takes
@@ -23,7 +23,7 @@ static const double BEGIN_S = 0.0005, UML_BEGIN_S = 0.0014, UML_PAYLOAD_BEGIN_S 
 static const double LATE_S = 0.005;
 /* The same in QEMU's guest, where it counts instructions and is reproducible, from uploads of 4 to
  * 24 MB over the kernel's links: 0.26, 0.35, 0.59 and 2.2 with 1, 4, 16 and 64 flows. */
-static const double QEMU_ONE_S = 0.25, QEMU_EACH_S = 0.03, QEMU_MOST_S = 2.2;
+static const double QEMU_ONE_S = 0.25, QEMU_EACH_S = 0.03, QEMU_MAX_S = 2.2;
 /* Every segment separately, as loss drawn by the kernel requires. */
 static const double NET_CPU_LOSS_S = 1.2;
 /* The rate assumed for an unlimited link. */
@@ -125,11 +125,11 @@ static double built_in_net_cpu_s(const struct strait_run *run)
     const double n_flows = (run->n_ranks - 1.0) * strait_tcp_n_connections(&run->network->tcp);
     const bool qemu = strait_emu_in_qemu();
     if (strait_emu_in_uml())
-        return relay ? UML_RELAY_EACH_S * n_flows : fmin(UML_EACH_S * n_flows, UML_MOST_S);
-    double net_cpu_s = qemu ? fmin(QEMU_ONE_S + QEMU_EACH_S * (n_flows - 1), QEMU_MOST_S)
-                            : fmin(NET_CPU_ONE_S + NET_CPU_EACH_S * n_flows, NET_CPU_MOST_S);
+        return relay ? UML_RELAY_EACH_S * n_flows : fmin(UML_EACH_S * n_flows, UML_MAX_S);
+    double net_cpu_s = qemu ? fmin(QEMU_ONE_S + QEMU_EACH_S * (n_flows - 1), QEMU_MAX_S)
+                            : fmin(NET_CPU_ONE_S + NET_CPU_EACH_S * n_flows, NET_CPU_MAX_S);
     if (kernel && is_lossy(run->network))
-        net_cpu_s = fmax(net_cpu_s, qemu ? QEMU_MOST_S : NET_CPU_LOSS_S);
+        net_cpu_s = fmax(net_cpu_s, qemu ? QEMU_MAX_S : NET_CPU_LOSS_S);
     return net_cpu_s;
 }
 
@@ -144,7 +144,7 @@ double strait_emu_dilation_most(const struct strait_run *run)
     for (int i = 0; i < run->n_ranks; i++)
         for (int j = 0; j < i; j++)
             rtt_s = fmax(rtt_s, strait_path_rtt_s(run->network, i, j));
-    return rtt_s > 0 ? STRAIT_EMU_MOST_REAL_RTT_S / rtt_s : INFINITY;
+    return rtt_s > 0 ? STRAIT_EMU_MAX_REAL_RTT_S / rtt_s : INFINITY;
 }
 
 struct strait_emu_dilation strait_emu_dilation_choose(const struct strait_run *run,
@@ -166,7 +166,7 @@ struct strait_emu_dilation strait_emu_dilation_choose(const struct strait_run *r
     d.net_cpu_s = d.net_cpu_measured ? run->net_cpu_s_per_gbit : built_in_net_cpu_s(run);
     d.k_net = d.net_cpu_s * strait_emu_active_bits_per_s(run) / 1e9 / (NET_SHARE * n_processors);
     if (strait_emu_in_uml() && run->measured_cost)
-        d.k_cpu = fmax(d.k_cpu, UML_LEAST_K);
+        d.k_cpu = fmax(d.k_cpu, UML_MIN_K);
     d.k_net = fmax(d.k_net, begin_s(run) * run->n_ranks / (n_processors * LATE_S));
     d.k = fmin(ceil(fmax(d.k_cpu, d.k_net)), MAX_K); /* wall time is proportional to k */
     d.k = fmax(fmin(d.k, floor(strait_emu_dilation_most(run))), 1);

@@ -29,7 +29,7 @@ bool strait_emu_has_beat(void);
 /** Whether this is QEMU's guest, in which every instruction takes a nanosecond, by the same. */
 bool strait_emu_in_qemu(void);
 /** A second SYN that is sent again makes the kernel begin with a window of one segment. */
-#define STRAIT_EMU_MOST_REAL_RTT_S 2.5
+#define STRAIT_EMU_MAX_REAL_RTT_S 2.5
 /** The largest dilation at which no round trip of the run's network takes longer than that. */
 double strait_emu_dilation_most(const struct strait_run *run);
 /** The launcher of this process as root: "root", "uml", "vuml" or "qemu". */

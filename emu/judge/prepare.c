@@ -81,7 +81,7 @@ static int check_tcp(const struct strait_run *run, double k, struct strait_error
         return strait_refuse(err, "emu",
                              "expected a dilation of at most %g, found %g: the longest round trip "
                              "would take more than %g s",
-                             max_k, k, STRAIT_EMU_MOST_REAL_RTT_S);
+                             max_k, k, STRAIT_EMU_MAX_REAL_RTT_S);
     return 0;
 }
 

@@ -62,7 +62,7 @@ json_t *strait_emu_join_state(const struct strait_emu_registry *place, struct st
 }
 
 /* The process at the other end of a socket, as a pidfd. */
-static int keeper_of(int fd)
+static int supervisor_of(int fd)
 {
     struct ucred peer = {.pid = 0};
     socklen_t n = sizeof(peer);
@@ -76,19 +76,19 @@ int strait_emu_join_end(const struct strait_emu_registry *place, struct strait_e
     const int fd = ask(place, STRAIT_EMU_ASK_END, 0, err);
     if (fd < 0)
         return -1;
-    const int keeper = keeper_of(fd);
-    if (keeper < 0) {
+    const int supervisor = supervisor_of(fd);
+    if (supervisor < 0) {
         close(fd);
         return strait_error_system(err, place->socket, "cannot watch the supervisor end");
     }
     /* It ends when all other processes of its PID namespace have ended. */
-    struct pollfd p = {.fd = keeper, .events = POLLIN};
+    struct pollfd p = {.fd = supervisor, .events = POLLIN};
     int ready = poll(&p, 1, ASKED_MS);
     if (ready == 0) {
-        pidfd_send_signal(keeper, SIGKILL, NULL, 0);
+        pidfd_send_signal(supervisor, SIGKILL, NULL, 0);
         ready = poll(&p, 1, KILLED_MS);
     }
-    close(keeper);
+    close(supervisor);
     close(fd);
     strait_emu_registry_is_up(place); /* removes what a killed supervisor left */
     return ready > 0 ? 0

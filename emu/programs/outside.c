@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { BACKLOG = 64, N_STREAMS = 3, MOST_BYTES = 1 << 20, NO_PROGRAM = 127 };
+enum { BACKLOG = 64, N_STREAMS = 3, MAX_BYTES = 1 << 20, NO_PROGRAM = 127 };
 
 /* A request: this many bytes of words, each with a NUL behind it, and three descriptors. */
 struct request {
@@ -69,7 +69,7 @@ static char *receive(int fd, struct request *r, int streams[N_STREAMS])
         return NULL;
     const struct cmsghdr *c = CMSG_FIRSTHDR(&m);
     if (!c || c->cmsg_type != SCM_RIGHTS || c->cmsg_len != CMSG_LEN(N_STREAMS * sizeof(int)) ||
-        r->n_bytes < 1 || r->n_bytes > MOST_BYTES || r->n_words < 1)
+        r->n_bytes < 1 || r->n_bytes > MAX_BYTES || r->n_words < 1)
         return NULL;
     memcpy(streams, CMSG_DATA(c), N_STREAMS * sizeof(int));
     char *words = calloc((size_t)r->n_bytes + 1, 1);

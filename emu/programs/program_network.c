@@ -63,18 +63,18 @@ int strait_emu_program_start(struct strait_emu_program *out,
         strait_error_system(err, "socketpair", "cannot be made");
     else if (get_rights(&plan.launcher, part, err) == 0) {
         plan.leash = pair[1];
-        out->keeper = fork();
-        if (out->keeper == 0) {
+        out->supervisor = fork();
+        if (out->supervisor == 0) {
             close(pair[0]);
             strait_emu_program_keep(&plan);
         }
-        if (out->keeper < 0)
+        if (out->supervisor < 0)
             strait_error_system(err, "fork", "cannot start the supervisor");
     }
     out->leash = pair[0];
     if (pair[1] >= 0)
         close(pair[1]);
-    const bool up = out->keeper > 0 && hear_ready(out->leash, err) == 0;
+    const bool up = out->supervisor > 0 && hear_ready(out->leash, err) == 0;
     if (!up) {
         strait_emu_program_stop(out);
         strait_emu_registry_clear(place);
@@ -106,9 +106,9 @@ bool strait_emu_program_is_gone(const struct strait_emu_program *f)
 void strait_emu_program_stop(struct strait_emu_program *f)
 {
     drop_leash(f);
-    while (f->keeper > 0) {
+    while (f->supervisor > 0) {
         const pid_t ended = waitpid(-1, NULL, 0);
-        if (ended == f->keeper || (ended < 0 && errno != EINTR))
-            f->keeper = 0;
+        if (ended == f->supervisor || (ended < 0 && errno != EINTR))
+            f->supervisor = 0;
     }
 }

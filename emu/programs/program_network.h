@@ -8,8 +8,8 @@
 
 /* The starter's handle of a network. */
 struct strait_emu_program {
-    pid_t keeper; /* child of the caller */
-    int leash;    /* closing it ends the network, unless let go; -1: none */
+    pid_t supervisor; /* child of the caller */
+    int leash;        /* closing it ends the network, unless let go; -1: none */
 };
 
 /* The part of a network on this host, if several hosts share it. */
@@ -67,7 +67,7 @@ void strait_emu_program_keep(const struct strait_emu_program_plan *plan) __attri
 /** The host name of a rank: "server", "client1", ... Returns buf. */
 const char *strait_emu_program_host(char buf[32], const struct strait_experiment *e, int rank);
 /** The description of a network without counters: a new reference, NULL without memory. */
-json_t *strait_emu_program_state(const struct strait_emu_program_plan *plan, long keeper_pid,
+json_t *strait_emu_program_state(const struct strait_emu_program_plan *plan, long supervisor_pid,
                                  bool congestion_set);
 /** Text of /etc/hosts for all ranks: owned by the caller; NULL without memory. */
 char *strait_emu_program_hosts(const struct strait_experiment *e);

@@ -64,7 +64,7 @@ static void put_part(json_t *all, const struct strait_emu_part *part, int n_rank
                                   (json_int_t)part->trunk.mtu_bytes));
 }
 
-json_t *strait_emu_program_state(const struct strait_emu_program_plan *plan, long keeper_pid,
+json_t *strait_emu_program_state(const struct strait_emu_program_plan *plan, long supervisor_pid,
                                  bool congestion_set)
 {
     const struct strait_experiment *e = plan->experiment;
@@ -79,8 +79,8 @@ json_t *strait_emu_program_state(const struct strait_emu_program_plan *plan, lon
                                                link_json(&e->network->in[i])));
     json_t *all = json_pack("{s:s, s:s, s:o, s:I, s:s, s:b, s:f, s:s, s:b, s:o}", "schema",
                             "strait-net/1", "name", plan->place->name, "experiment",
-                            label ? label : json_string("an experiment"), "keeper",
-                            (json_int_t)keeper_pid, "launcher", plan->launcher, "has_server",
+                            label ? label : json_string("an experiment"), "supervisor",
+                            (json_int_t)supervisor_pid, "launcher", plan->launcher, "has_server",
                             e->n_ranks > e->n_clients, "overhead_bytes", e->network->overhead_bytes,
                             "congestion", strait_congestion_name(e->network->tcp.congestion),
                             "congestion_set", congestion_set, "ranks", ranks);

@@ -23,7 +23,7 @@
 
 enum { BACKLOG = 64, PATIENCE_S = 2 };
 
-struct keeper {
+struct supervisor {
     const struct strait_emu_program_plan *plan;
     struct strait_emu_net *net;
     struct strait_emu_sandbox *rooms;
@@ -33,8 +33,8 @@ struct keeper {
     bool ends;
 };
 
-static void leave(struct keeper *k) __attribute__((noreturn));
-static void leave(struct keeper *k)
+static void leave(struct supervisor *k) __attribute__((noreturn));
+static void leave(struct supervisor *k)
 {
     strait_emu_net_free(k->net);
     strait_emu_registry_clear(k->plan->place);
@@ -42,7 +42,7 @@ static void leave(struct keeper *k)
 }
 
 /* Detach from the caller: own session, no terminal, no streams, a neutral working directory. */
-static int be_alone(struct keeper *k, struct strait_error *err)
+static int be_alone(struct supervisor *k, struct strait_error *err)
 {
     sigset_t mask;
     prctl(PR_SET_NAME, "strait-net");
@@ -74,7 +74,7 @@ static long number_outside(void)
     return readlink("/proc/self", text, sizeof(text) - 1) > 0 ? strtol(text, NULL, 10) : 0;
 }
 
-static int build(struct keeper *k, bool *congestion_set, struct strait_error *err)
+static int build(struct supervisor *k, bool *congestion_set, struct strait_error *err)
 {
     const struct strait_experiment *e = k->plan->experiment;
     const struct strait_emu_trunk *trunk = k->plan->part ? &k->plan->part->trunk : NULL;
@@ -108,7 +108,7 @@ static int build(struct keeper *k, bool *congestion_set, struct strait_error *er
     return failed ? -1 : 0;
 }
 
-static int be_found(struct keeper *k, struct strait_error *err)
+static int be_found(struct supervisor *k, struct strait_error *err)
 {
     const struct strait_emu_registry *place = k->plan->place;
     struct sockaddr_un a = {.sun_family = AF_UNIX};
@@ -127,7 +127,7 @@ static int be_found(struct keeper *k, struct strait_error *err)
     return 0;
 }
 
-static int set_up(struct keeper *k, struct strait_error *err)
+static int set_up(struct supervisor *k, struct strait_error *err)
 {
     bool congestion_set = false;
     const long pid = number_outside();
@@ -143,7 +143,7 @@ static int set_up(struct keeper *k, struct strait_error *err)
     return be_found(k, err);
 }
 
-static void give_keys(const struct keeper *k, int to, int rank)
+static void give_keys(const struct supervisor *k, int to, int rank)
 {
     if (rank < 0 || rank >= strait_emu_net_n_nodes(k->net) ||
         strait_emu_net_namespace_fd(k->net, rank) < 0)
@@ -164,7 +164,7 @@ static void give_keys(const struct keeper *k, int to, int rank)
     sendmsg(to, &m, MSG_NOSIGNAL); /* no effect if the asker has gone */
 }
 
-static void tell_state(struct keeper *k, int to)
+static void tell_state(struct supervisor *k, int to)
 {
     size_t i;
     json_t *rank;
@@ -182,7 +182,7 @@ static void tell_state(struct keeper *k, int to)
     json_dumpfd(k->state, to, JSON_COMPACT);
 }
 
-static void answer(struct keeper *k)
+static void answer(struct supervisor *k)
 {
     const struct timeval patience = {.tv_sec = PATIENCE_S};
     const int peer = accept4(k->listener, NULL, NULL, SOCK_CLOEXEC);
@@ -204,7 +204,7 @@ static void answer(struct keeper *k)
 
 /* Reap orphans of the PID namespace. The relay is also our child: end the network with it, since no
  * packet arrives without it. */
-static void heed_signals(struct keeper *k)
+static void heed_signals(struct supervisor *k)
 {
     struct signalfd_siginfo info;
     bool child_ended = false;
@@ -222,7 +222,7 @@ static void heed_signals(struct keeper *k)
         strait_emu_relay_report_release(&r);
 }
 
-static void heed_leash(struct keeper *k)
+static void heed_leash(struct supervisor *k)
 {
     char word;
     k->ends = recv(k->leash, &word, 1, 0) != 1 || k->ends;
@@ -232,12 +232,12 @@ static void heed_leash(struct keeper *k)
 
 void strait_emu_program_keep(const struct strait_emu_program_plan *plan)
 {
-    struct keeper k = {.plan = plan,
-                       .leash = plan->leash,
-                       .listener = -1,
-                       .signals = -1,
-                       .pid_fd = -1,
-                       .user_fd = -1};
+    struct supervisor k = {.plan = plan,
+                           .leash = plan->leash,
+                           .listener = -1,
+                           .signals = -1,
+                           .pid_fd = -1,
+                           .user_fd = -1};
     struct strait_error err = {.code = STRAIT_OK};
     k.ends = set_up(&k, &err) != 0;
     k.ends = send(k.leash, &err, sizeof(err), MSG_NOSIGNAL) != (ssize_t)sizeof(err) || k.ends;

@@ -27,7 +27,7 @@ int strait_emu_sandbox_prepare(struct strait_error *err)
 }
 
 struct making {
-    struct strait_emu_sandbox *room;
+    struct strait_emu_sandbox *sandbox;
     bool congestion_set;
     int net_fd;
     const char *host, *hosts, *congestion;
@@ -105,9 +105,9 @@ static int make(struct making *m, struct strait_error *err)
     cover_devices();
     if (umount2(SCRATCH, MNT_DETACH) != 0 || covered != 0)
         return strait_error_system(err, SCRATCH, "cannot take the scratch folder away");
-    m->room->mount_fd = open("/proc/thread-self/ns/mnt", O_RDONLY | O_CLOEXEC);
-    m->room->uts_fd = open("/proc/thread-self/ns/uts", O_RDONLY | O_CLOEXEC);
-    if (m->room->mount_fd < 0 || m->room->uts_fd < 0)
+    m->sandbox->mount_fd = open("/proc/thread-self/ns/mnt", O_RDONLY | O_CLOEXEC);
+    m->sandbox->uts_fd = open("/proc/thread-self/ns/uts", O_RDONLY | O_CLOEXEC);
+    if (m->sandbox->mount_fd < 0 || m->sandbox->uts_fd < 0)
         return strait_error_system(err, "/proc/thread-self/ns", "cannot open a namespace");
     return 0;
 }
@@ -123,7 +123,7 @@ int strait_emu_sandbox_make(struct strait_emu_sandbox *out, bool *congestion_set
                             const struct strait_emu_net *net, int node, const char *host,
                             const char *hosts, const char *congestion, struct strait_error *err)
 {
-    struct making m = {.room = out,
+    struct making m = {.sandbox = out,
                        .net_fd = strait_emu_net_namespace_fd(net, node),
                        .host = host,
                        .hosts = hosts,

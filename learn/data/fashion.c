@@ -7,7 +7,7 @@
 #include <zlib.h>
 #include "fashion.h"
 
-enum { PATH_CHARS = 4096, LABELS_MAGIC = 0x801, IMAGES_MAGIC = 0x803, MOST = 10000000 };
+enum { PATH_CHARS = 4096, LABELS_MAGIC = 0x801, IMAGES_MAGIC = 0x803, MAX = 10000000 };
 
 static uint32_t big_endian(const unsigned char *p)
 {
@@ -31,7 +31,7 @@ static int read_items(unsigned char **out, uint32_t *n, gzFile f, const char *pa
                                   big_endian(header + 12) != STRAIT_FASHION_SIDE))
         return bad(err, path, "images of 28 x 28 pixels");
     *n = big_endian(header + 4);
-    if (*n == 0 || *n > MOST)
+    if (*n == 0 || *n > MAX)
         return bad(err, path, "between 1 and 10,000,000 items");
     if (limit > 0 && (uint64_t)limit < *n)
         *n = (uint32_t)limit;

@@ -5,7 +5,7 @@
 
 static const double HIGH_GAIN = 2885.0 / 1000 + 1.0 / 256, DRAIN_GAIN = 1000.0 / 2885,
                     WINDOW_GAIN = 2, MARGIN = 0.99, MIN_RTT_S = 10, PROBE_S = 0.2,
-                    FULL_GROWTH = 1.25, LEAST = 4, EXTRA_S = 0.1;
+                    FULL_GROWTH = 1.25, MIN = 4, EXTRA_S = 0.1;
 static const double CYCLE[] = {1.25, 0.75, 1, 1, 1, 1, 1, 1};
 enum { N_CYCLE = 8, RATE_ROUNDS = 10, FULL_ROUNDS = 3, EXTRA_ROUNDS = 5 };
 
@@ -231,7 +231,7 @@ static void update_min_rtt(struct strait_connection *c, const struct strait_rate
     }
     if (b->mode == STRAIT_BBR_PROBE_RTT) {
         c->limited_until = fmax(1, c->delivered + strait_in_flight(c));
-        if (!(b->probe_done_s > 0) && strait_in_flight(c) <= LEAST) {
+        if (!(b->probe_done_s > 0) && strait_in_flight(c) <= MIN) {
             b->probe_done_s = now_s + PROBE_S;
             b->probe_round_done = false;
             b->next_delivered = c->delivered;
@@ -299,10 +299,10 @@ static void set_window(struct strait_connection *c, const struct strait_rate_sam
             c->cwnd = fmin(c->cwnd + rs->acked, target);
         else if (c->cwnd < target || c->delivered < c->initial)
             c->cwnd += rs->acked;
-        c->cwnd = fmax(c->cwnd, LEAST);
+        c->cwnd = fmax(c->cwnd, MIN);
     }
     if (b->mode == STRAIT_BBR_PROBE_RTT)
-        c->cwnd = fmin(c->cwnd, LEAST);
+        c->cwnd = fmin(c->cwnd, MIN);
 }
 
 void strait_bbr_ack(struct strait_connection *c, const struct strait_rate_sample *rs, double now_s)

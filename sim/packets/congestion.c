@@ -78,14 +78,14 @@ void strait_cubic_reset(struct strait_connection *c)
 /* Linux tcp_cubic.c hystart_update: a train of acknowledgements that come within 2 ms of each other
  * for half of the path's round trip, or 8 samples of which none is within an eighth of the least
  * round trip, 4 to 16 ms. Super-packets hold acknowledgements back for 1 ms at most. */
-static const double TRAIN_GAP_S = 2e-3, LEAST_DELAY_S = 4e-3, MOST_DELAY_S = 16e-3,
-                    MOST_CUSHION_S = 1e-3, CUSHION_BYTES = 4 * 65536.0;
+static const double TRAIN_GAP_S = 2e-3, MIN_DELAY_S = 4e-3, MAX_DELAY_S = 16e-3,
+                    MAX_CUSHION_S = 1e-3, CUSHION_BYTES = 4 * 65536.0;
 enum { LOW_WINDOW = 16, HYSTART_SAMPLES = 8 };
 
 static bool is_long_train(const struct strait_connection *c, double now_s)
 {
     const double bytes_per_s = strait_pacing_rate(c) * c->segment_bytes,
-                 cushion_s = fmin(MOST_CUSHION_S, CUSHION_BYTES / bytes_per_s);
+                 cushion_s = fmin(MAX_CUSHION_S, CUSHION_BYTES / bytes_per_s);
     return now_s - c->hystart.begin_s > (c->hystart.least_s + cushion_s) / 2;
 }
 
@@ -113,7 +113,7 @@ void strait_cubic_acked(struct strait_connection *c, double rtt_s, double now_s)
     if (h->n_samples < HYSTART_SAMPLES)
         h->n_samples++;
     else
-        h->found |= h->rtt_s > h->least_s + fmin(fmax(h->least_s / 8, LEAST_DELAY_S), MOST_DELAY_S);
+        h->found |= h->rtt_s > h->least_s + fmin(fmax(h->least_s / 8, MIN_DELAY_S), MAX_DELAY_S);
     if (h->found)
         c->ssthresh = c->cwnd;
 }

@@ -6,7 +6,7 @@
 /* A probe and a late check wait so much longer (Linux 6.1.192, TCP_TIMEOUT_MIN_US). */
 static const double LONGER_S = 2e-3;
 static const uint64_t NONE = UINT64_MAX;
-enum { DUPLICATES = 3, MOST_BACKOFF = 8 };
+enum { DUPLICATES = 3, MAX_BACKOFF = 8 };
 
 /* --- segments by time of sending ------------------------------------------------------------- */
 
@@ -44,7 +44,7 @@ void strait_recovery_list(struct strait_connection *c, uint64_t seq)
 
 static double time_out_s(const struct strait_connection *c)
 {
-    return strait_timer_s(c->rto_from_s, c->rto_s * exp2(fmin(c->n_backoff, MOST_BACKOFF)));
+    return strait_timer_s(c->rto_from_s, c->rto_s * exp2(fmin(c->n_backoff, MAX_BACKOFF)));
 }
 
 /* Linux tcp_schedule_loss_probe, which also takes the place of a first time-out that would come

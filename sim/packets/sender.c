@@ -12,7 +12,7 @@
 enum { PACKET_MEMORY_BYTES = 1024 + 256 };
 enum { FIRST_RING = 64, NOT_PACED = 10 };
 /* Linux TCP_RTO_MIN and TCP_RESOURCE_PROBE_INTERVAL, for what the own port has no room for. */
-static const double LEAST_TRY_S = 0.2, NEXT_TRY_S = 0.5;
+static const double MIN_TRY_S = 0.2, NEXT_TRY_S = 0.5;
 static const double NEAR_S = 512e-6;
 static const double DEFER_S = 1e-3; /* Linux waits only so long for a larger burst */
 
@@ -241,7 +241,7 @@ static void drop(struct strait_connection *c, double now_s)
     if (c->written_end < c->posted_bytes)
         c->send_s = now_s + STRAIT_WRITE_BURST_S / 2;
     if (isinf(c->try_s))
-        c->try_s = strait_timer_s(now_s, fmax(c->rto_s, LEAST_TRY_S));
+        c->try_s = strait_timer_s(now_s, fmax(c->rto_s, MIN_TRY_S));
 }
 
 /* Super-packets are dropped as a whole. */

@@ -10,7 +10,7 @@ static const double DELACK_S = 0.04; /* Linux TCP_DELACK_MIN */
  * tcp_comp_sack_delay_ns. */
 static const double FIRST_WINDOW_BYTES = 65535, GROWS_SEGMENTS = 2, HELD_S = 1e-3, HELD_RTTS = 0.05;
 enum { ONLY_WRITE_TURN_BYTES = 1 << 17 }; /* WRITE_TURN_BYTES in emu/process/outgoing.c */
-enum { MOST_QUICK = 16, MOST_REPEATED = 3, MOST_HELD = 44 };
+enum { MAX_QUICK = 16, MAX_REPEATED = 3, MAX_HELD = 44 };
 /* Super-packets of at most so much of their port's rate, and 64 KB (gso_max_segs in
  * docs/emulation.md, Linux GSO_MAX_SIZE). */
 static const double BURST_S = 0.25e-3, LARGEST_BURST = 44;
@@ -67,7 +67,7 @@ void strait_connection_init(struct strait_connection *c, struct strait_wire *w, 
         .rack_sent_s = -INFINITY,
         .delack_s = INFINITY,
         .window_bytes = FIRST_WINDOW_BYTES,
-        .quick = MOST_QUICK - 1,
+        .quick = MAX_QUICK - 1,
         .held_until_s = INFINITY,
         .patience_s = rtt_s + fmax(tcp->rto_min_s, 2 * rtt_s),
         .data_s = INFINITY,
@@ -147,7 +147,7 @@ static void note_data(struct strait_connection *c, bool is_new, double now_s)
 {
     if (!is_new ||
         strait_tick_of(now_s) - strait_tick_of(c->data_s) > strait_n_ticks(c->patience_s))
-        c->quick = MOST_QUICK;
+        c->quick = MAX_QUICK;
     c->data_s = now_s;
     if (is_new && c->window_bytes < c->cap * c->segment_bytes) {
         c->window_bytes += GROWS_SEGMENTS * c->segment_bytes;
@@ -163,8 +163,8 @@ static bool holds_back(struct strait_connection *c, double now_s)
         c->repeated_seq = c->received;
         c->n_repeated = 0;
     }
-    if (c->n_held >= MOST_HELD || c->n_repeated < MOST_REPEATED) {
-        c->n_repeated += c->n_repeated < MOST_REPEATED;
+    if (c->n_held >= MAX_HELD || c->n_repeated < MAX_REPEATED) {
+        c->n_repeated += c->n_repeated < MAX_REPEATED;
         return false;
     }
     if (c->n_held++ == 0)

@@ -416,9 +416,9 @@ static void a_killed_rank_ends_the_run_with_one_error(void)
     kill_and_compare(&v, SIGKILL);
 }
 
-static void a_killed_keeper_ends_the_run_with_one_error(void)
+static void a_killed_supervisor_ends_the_run_with_one_error(void)
 {
-    static const struct victim v = {"strait-keeper",
+    static const struct victim v = {"strait-super",
                                     "the supervisor of the ranks was ended by signal 9"};
     kill_and_compare(&v, SIGKILL);
 }
@@ -453,7 +453,7 @@ static void end_caller(int signal_number)
     CU_ASSERT(wait_for_ranks(&w));
     int pids[MAX_PROCESSES];
     const int n = descendants(caller, pids);
-    CU_ASSERT(n >= 5); /* the caller,  launcher, keeper, relay, three ranks */
+    CU_ASSERT(n >= 5); /* the caller,  launcher, supervisor, relay, three ranks */
     kill(caller, signal_number);
     int status = 0;
     while (waitpid(caller, &status, 0) < 0 && errno == EINTR)
@@ -485,7 +485,8 @@ static const struct strait_test tests[] = {
     {"what cannot be is refused", what_cannot_be_is_refused},
     {"cubic with HyStart is refused under dilation", cubic_with_hystart_is_refused_under_dilation},
     {"a killed rank ends the run with one error", a_killed_rank_ends_the_run_with_one_error},
-    {"a killed keeper ends the run with one error", a_killed_keeper_ends_the_run_with_one_error},
+    {"a killed supervisor ends the run with one error",
+     a_killed_supervisor_ends_the_run_with_one_error},
     {"a killed relay ends the run with one error", a_killed_relay_ends_the_run_with_one_error},
     {"a killed launcher ends the run with one error",
      a_killed_launcher_ends_the_run_with_one_error},

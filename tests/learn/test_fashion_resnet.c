@@ -14,7 +14,7 @@ static const char *const small = "{\"task\": \"fashion-resnet\", \"batch\": 1}";
 
 /* --- the same in double ---------------------------------------------------------------------- */
 
-enum { MOST = 16 * 28 * 28, GROUPS = 8 };
+enum { MAX = 16 * 28 * 28, GROUPS = 8 };
 
 /* Takes the weights of one unit after another. */
 struct reader {
@@ -73,7 +73,7 @@ static void relu(double *x, size_t n)
 
 static void block(struct reader *r, double *x, size_t in, size_t out, size_t side)
 {
-    static double middle[MOST], y[MOST], beside[MOST];
+    static double middle[MAX], y[MAX], beside[MAX];
     const size_t stride = in == out ? 1 : 2, to = side / stride, n = out * to * to;
     unit(r, middle, x, in, out, side, 3, stride);
     relu(middle, n);
@@ -89,13 +89,13 @@ static void block(struct reader *r, double *x, size_t in, size_t out, size_t sid
 
 static double loss_of(const double *w, const float *image, unsigned char label)
 {
-    static double first[784], x[MOST];
+    static double first[784], x[MAX];
     double logits[10], sum = 0;
     struct reader r = {w};
     for (size_t i = 0; i < 784; i++)
         first[i] = (double)image[i];
     unit(&r, x, first, 1, 16, 28, 3, 1);
-    relu(x, MOST);
+    relu(x, MAX);
     block(&r, x, 16, 16, 28);
     block(&r, x, 16, 16, 28);
     block(&r, x, 16, 32, 28);

@@ -6,17 +6,17 @@
 #include "tests/kit/suite.h"
 #include "tests/kit/training.h"
 
-enum { MOST = 512 };
+enum { MAX = 512 };
 
 struct heard {
-    size_t n, layers[MOST];
-    bool back[MOST];
+    size_t n, layers[MAX];
+    bool back[MAX];
 };
 
 static void hear(void *context, size_t layer, bool back)
 {
     struct heard *h = context;
-    CU_ASSERT_FATAL(h->n < MOST);
+    CU_ASSERT_FATAL(h->n < MAX);
     h->layers[h->n] = layer;
     h->back[h->n++] = back;
 }
@@ -38,7 +38,7 @@ static void there_and_back(const char *training, bool in_order)
     strait_learn_init(l, w);
     strait_learner_gradient(x, w, 0, w + n);
     bool back = false;
-    size_t n_named = 0, n_heard[2][MOST] = {{0}};
+    size_t n_named = 0, n_heard[2][MAX] = {{0}};
     for (size_t i = 0; i < h.n; i++) {
         strait_test_context("%s: lap %zu of %zu", training, i, h.n);
         if (h.layers[i] == LEARN_NO_LAYER)

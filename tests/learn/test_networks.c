@@ -9,7 +9,7 @@
 #include "tests/kit/suite.h"
 #include "tests/kit/training.h"
 
-enum { BATCH = 4, MOST = 16 * 28 * 28 };
+enum { BATCH = 4, MAX = 16 * 28 * 28 };
 
 static void dense(double *y, const double *x, const double *w, size_t in, size_t out, int is_last)
 {
@@ -44,7 +44,7 @@ static void convolve(double *y, const double *x, const double *w, size_t in, siz
 static double mean_loss(const char *task, const double *w, const float *images,
                         const unsigned char *labels, size_t n)
 {
-    double *x = malloc(MOST * sizeof(*x)), *y = malloc(MOST * sizeof(*y)), loss = 0;
+    double *x = malloc(MAX * sizeof(*x)), *y = malloc(MAX * sizeof(*y)), loss = 0;
     for (size_t b = 0; b < n; b++) {
         double logits[10], sum = 0;
         for (size_t i = 0; i < 784; i++)

@@ -47,8 +47,8 @@ static void counts(struct strait_rank *r)
 /* 64 MiB a step, every page of it written, until there is an end to it. */
 static void takes_all(struct strait_rank *r)
 {
-    enum { STEP_BYTES = 64 << 20, MOST_STEPS = 64 };
-    for (int i = 0; i < MOST_STEPS && r->me == 1; i++) {
+    enum { STEP_BYTES = 64 << 20, MAX_STEPS = 64 };
+    for (int i = 0; i < MAX_STEPS && r->me == 1; i++) {
         char *more = malloc(STEP_BYTES);
         if (!more)
             return;

@@ -227,12 +227,12 @@ static void stand_ins_come_from_the_same_family_kind_and_class(void)
  * entropy, at most a million values a row. */
 static double bits_per_value(const struct strait_model *m, const struct strait_tensor_fill_plan *p)
 {
-    enum { MOST = 1000000, BINS = 502 };
+    enum { MAX = 1000000, BINS = 502 };
     double bits = 0, n_values = 0;
     for (size_t r = 0; r < m->n_rows; r++) {
         if (m->rows[r].n_dims < 2)
             continue;
-        const size_t n = m->rows[r].n_elems < MOST ? m->rows[r].n_elems : MOST;
+        const size_t n = m->rows[r].n_elems < MAX ? m->rows[r].n_elems : MAX;
         size_t count[BINS] = {0};
         float *x = filled(p, r, 0, n), min = x[0], max = x[0];
         for (size_t i = 1; i < n; i++) {

@@ -12,7 +12,7 @@
 #include "core/io.h"
 
 /* What a file of any size cannot exceed, so that a record's bytes do not overflow. */
-static const uint64_t MOST_STATE = (uint64_t)1 << 40;
+static const uint64_t MAX_STATE = (uint64_t)1 << 40;
 static const char MAGIC[8] = "stkept1";
 
 struct file_head {
@@ -85,8 +85,8 @@ static int read_index(struct strait_kept *k, struct strait_error *err)
         memcmp(head.magic, MAGIC, sizeof(MAGIC)) != 0 || head.n_elems != k->n_elems)
         return strait_refuse(err, k->path, "expected the saved state of a run with %zu parameters",
                              k->n_elems);
-    while (strait_io_read(k->fd, &r, sizeof(r), k->end) && r.check != 0 &&
-           r.n_state <= MOST_STATE && k->end + (off_t)record_bytes(k, &r) <= status.st_size)
+    while (strait_io_read(k->fd, &r, sizeof(r), k->end) && r.check != 0 && r.n_state <= MAX_STATE &&
+           k->end + (off_t)record_bytes(k, &r) <= status.st_size)
         if (!note(k, &r))
             return strait_error_memory(err, k->path);
     return 0;

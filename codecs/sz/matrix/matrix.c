@@ -8,7 +8,7 @@
 
 bool sz_matrix_shape(struct sz_matrix *m, size_t n_elems, size_t n_rows)
 {
-    const size_t most = SZ_MOST_DIRECTIONS, n_columns = n_elems / n_rows;
+    const size_t most = SZ_MAX_DIRECTIONS, n_columns = n_elems / n_rows;
     const size_t stride = (n_columns + SZ_WIDE - 1) / SZ_WIDE * SZ_WIDE;
     const size_t n_floats =
         most * (n_rows + n_columns) + most * n_rows + (most + SZ_BUCKETS) * stride;

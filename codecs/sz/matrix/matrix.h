@@ -6,7 +6,7 @@
 #include "matrix_kernels.h"
 
 enum {
-    SZ_MOST_DIRECTIONS = 16,
+    SZ_MAX_DIRECTIONS = 16,
     SZ_MATRIX_ELEMS = 16 * 1024, /* smaller tensors are not worth a look */
     SZ_MATRIX_SIDE = 8,          /* nor are narrower ones */
 };
@@ -16,7 +16,7 @@ struct sz_matrix {
     const struct sz_matrix_kernels *kernels;
     size_t n_rows, n_columns, stride; /* stride: columns, padded */
     unsigned rank;
-    float scale[SZ_MOST_DIRECTIONS];
+    float scale[SZ_MAX_DIRECTIONS];
     /** Integers in the stream: n_rows and then n_columns of each direction. */
     float *code;
     float *w, *v; /* [n_rows][rank], [rank][stride] */

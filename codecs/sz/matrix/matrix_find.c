@@ -82,8 +82,8 @@ static unsigned directions_of(struct sz_matrix *m, unsigned most)
 
 /* Bits that each number of directions saves in the whole tensor, by a sample of rows. */
 struct account {
-    double saved[SZ_MOST_DIRECTIONS + 1];
-    double square[SZ_MOST_DIRECTIONS]; /* of a direction: its part in the mean square of a value */
+    double saved[SZ_MAX_DIRECTIONS + 1];
+    double square[SZ_MAX_DIRECTIONS]; /* of a direction: its part in the mean square of a value */
 };
 
 /* A value of this mean square, rounded to integers, takes about these bits and a constant. */
@@ -101,7 +101,7 @@ static bool take_samples(struct account *a, const struct sz_matrix *m, const flo
     memset(a, 0, sizeof(*a));
     for (size_t i = 0; i < n_samples; i++) {
         const float *row = x + i * m->n_rows / n_samples * m->n_columns;
-        float u[SZ_MOST_DIRECTIONS];
+        float u[SZ_MAX_DIRECTIONS];
         m->kernels->project(u, row, m->n_columns, m->v, m->stride, (n_found + 3) & ~3u);
         double left = (double)m->kernels->dot(row, row, m->n_columns) * unit;
         if (!(left < 1e30))

@@ -15,11 +15,11 @@ static void sleep_ms(long ms)
     nanosleep(&t, NULL);
 }
 
-static long keeper_of(const struct program *p, const char *name)
+static long supervisor_of(const struct program *p, const char *name)
 {
     struct said s = PROGRAM_CALL(p, "net", "status", "--json", "--name", name);
     json_t *state = json_loads(s.out, 0, NULL);
-    const long pid = (long)json_integer_value(json_object_get(state, "keeper"));
+    const long pid = (long)json_integer_value(json_object_get(state, "supervisor"));
     json_decref(state);
     said_release(&s);
     CU_ASSERT_FATAL(pid > 1);
@@ -49,7 +49,7 @@ static void expect_listed(struct program *p, const char *name)
     struct said s = PROGRAM_CALL(p, "net", "list");
     CU_ASSERT_EQUAL(s.status, 0);
     CU_ASSERT_STRING_EQUAL(words_of(words, s.out, 0), "name ranks supervisor launcher experiment");
-    snprintf(begin, sizeof(begin), "%s 3 %d ", name, (int)keeper_of(p, name));
+    snprintf(begin, sizeof(begin), "%s 3 %d ", name, (int)supervisor_of(p, name));
     size_t line = 1; /* below a rule, where there is one */
     while (line < 3 && strncmp(words_of(words, s.out, line), begin, strlen(begin)) != 0)
         line++;
@@ -139,7 +139,7 @@ static void room(void)
                "uname", "-n"); /* as Open MPI calls ssh */
         if (geteuid() == 0)
             EXPECT(&p, 0, "eth0\nlo\n", "exec", "--", "ls", "/sys/class/net");
-        /* the keeper is process 1 there, whoever looks from the machine */
+        /* the supervisor is process 1 there, whoever looks from the machine */
         EXPECT(&p, 0, "strait-net\n", "exec", "--", "cat", "/proc/1/comm");
         char *during = program_read(&p, "/etc/hosts"),
              *mounted = program_read(&p, "/proc/self/mounts");
@@ -198,7 +198,7 @@ static bool in_use(const char *name)
     return used;
 }
 
-static void killed_keeper(void)
+static void killed_supervisor(void)
 {
     static const char *const sleeper[] = {"net", "exec", "--rank", "1", "--", "sleep", "100", NULL};
     struct program p;
@@ -210,8 +210,8 @@ static void killed_keeper(void)
         for (int i = 0; i < 200 && !in_use(s.out); i++)
             sleep_ms(10);
         CU_ASSERT(in_use(s.out));
-        CU_ASSERT(program_n_left(&p) >= 3); /* the keeper, exec, sleep */
-        kill((pid_t)keeper_of(&p, "default"), SIGKILL);
+        CU_ASSERT(program_n_left(&p) >= 3); /* the supervisor, exec, sleep */
+        kill((pid_t)supervisor_of(&p, "default"), SIGKILL);
         CU_ASSERT_EQUAL(program_wait(pid), 128 + SIGKILL);
         CU_ASSERT_EQUAL(program_n_left_soon(&p), 0);
         CU_ASSERT_FALSE(in_use(s.out));
@@ -247,7 +247,7 @@ static void forwarded_signal(void)
         char *text = program_read(&p, "trapper.out");
         CU_ASSERT_STRING_EQUAL(text, "ready\ncaught\n");
         free(text);
-        const int n_before = program_n_left(&p); /* the keeper and what it needs */
+        const int n_before = program_n_left(&p); /* the supervisor and what it needs */
         const pid_t other = program_start(&p, "trapper", trapper);
         for (int i = 0; i < 200 && program_n_left(&p) < n_before + 2; i++)
             sleep_ms(10);
@@ -334,7 +334,7 @@ static const struct strait_test tests[] = {
     {"a network is brought up, entered and taken down", life},
     {"a room has its host name, hosts file, devices and processes", room},
     {"two networks do not meet, and a name is taken once", two_networks},
-    {"a killed keeper leaves no process, no namespace and no stale state", killed_keeper},
+    {"a killed supervisor leaves no process, no namespace and no stale state", killed_supervisor},
     {"signals are passed on to the program, which ends with exec", forwarded_signal},
     {"a wrong command line is one line and exit 2", usage},
     {"every command explains itself", help},

@@ -52,7 +52,7 @@ static void ranks_that_are_alike(void)
     add(ranks, "client3", "10.0.0.4", 1e8, 3e8); /* another link in */
     json_t *state =
         json_pack("{s:s, s:s, s:I, s:s, s:f, s:s, s:b, s:o}", "name", "n", "experiment", "x.json",
-                  "keeper", (json_int_t)42, "launcher", "root", "overhead_bytes", 24.0,
+                  "supervisor", (json_int_t)42, "launcher", "root", "overhead_bytes", 24.0,
                   "congestion", "reno", "congestion_set", 1, "ranks", ranks);
     printed(text, state);
     CU_ASSERT_CONTAINS(text, "network \"n\" of x.json: 4 ranks, supervisor 42, launcher root\n");
@@ -75,7 +75,7 @@ static void whether_cubic_has_hystart(void)
         char text[4096];
         json_t *state =
             json_pack("{s:s, s:s, s:I, s:s, s:f, s:s, s:b, s:b, s:[]}", "name", "n", "experiment",
-                      "x.json", "keeper", (json_int_t)42, "launcher", "root", "overhead_bytes",
+                      "x.json", "supervisor", (json_int_t)42, "launcher", "root", "overhead_bytes",
                       24.0, "congestion", "cubic", "congestion_set", 1, "hystart", on, "ranks");
         printed(text, state);
         CU_ASSERT_CONTAINS(text, said[on]);

@@ -153,7 +153,7 @@ static void interrupted(int number, int status, const char *script)
                 break;
             nanosleep(&moment, NULL);
         }
-        CU_ASSERT(program_n_left(&p) >= 8); /* strait, keeper, three shells and sleeps */
+        CU_ASSERT(program_n_left(&p) >= 8); /* strait, supervisor, three shells and sleeps */
         struct said s = PROGRAM_CALL(&p, "net", "exec", "--name", "it", "--", "uname", "-n");
         CU_ASSERT_STRING_EQUAL(s.out, "server\n");
         said_release(&s);

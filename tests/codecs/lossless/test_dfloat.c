@@ -10,13 +10,13 @@
 #include "core/random.h"
 #include "tests/kit/suite.h"
 
-enum { N_ROWS = 200, N_COLUMNS = 300, MOST = N_ROWS * N_COLUMNS, MOST_BYTES = 4 * MOST + 64 };
+enum { N_ROWS = 200, N_COLUMNS = 300, MAX = N_ROWS * N_COLUMNS, MAX_BYTES = 4 * MAX + 64 };
 enum { AUTO, NONE, LEFT, SCALE };
 
 struct coded {
     const struct strait_codec_ops *ops;
     void *state;
-    unsigned char bytes[MOST_BYTES];
+    unsigned char bytes[MAX_BYTES];
     size_t len_bytes;
 };
 
@@ -50,7 +50,7 @@ static float weight(struct strait_sequence *s)
 static void weights(float *x, bool are_bf16, uint64_t seed)
 {
     struct strait_sequence s = strait_sequence_at(seed);
-    for (size_t i = 0; i < MOST; i++)
+    for (size_t i = 0; i < MAX; i++)
         x[i] = are_bf16 ? strait_float_of_bfloat(strait_bfloat_of(weight(&s))) : weight(&s);
 }
 
@@ -67,26 +67,26 @@ static double entropy_of_exponents(const float *x, size_t n)
 /* Every pattern of 16 bits, NaN with their payloads, twice over; and of 32 bits some. */
 static void every_bit(void)
 {
-    static float x[MOST], y[MOST], from[MOST];
+    static float x[MAX], y[MAX], from[MAX];
     static struct coded c;
     const struct strait_codec_ops *both[] = {&strait_codec_dfloat16, &strait_codec_dfloat32};
     struct strait_sequence s = strait_sequence_at(1);
     for (unsigned which = 0; which < 2; which++)
         for (unsigned contexts = AUTO; contexts <= SCALE; contexts++)
             for (unsigned part = 0; part < 2; part++) {
-                for (size_t i = 0; i < MOST; i++) {
+                for (size_t i = 0; i < MAX; i++) {
                     x[i] = strait_float_of((uint32_t)(part * 5536 + i) << 16);
                     from[i] = strait_float_of((uint32_t)strait_sequence_next(&s));
                     if (which == 1 && part == 1)
                         x[i] = strait_float_of((uint32_t)strait_sequence_next(&s));
                 }
                 open(&c, both[which], contexts);
-                encode(&c, x, NULL, MOST, N_ROWS);
-                CU_ASSERT_EQUAL(decode(&c, y, NULL, MOST, NULL), 0);
+                encode(&c, x, NULL, MAX, N_ROWS);
+                CU_ASSERT_EQUAL(decode(&c, y, NULL, MAX, NULL), 0);
                 CU_ASSERT(memcmp(x, y, sizeof(x)) == 0);
-                encode(&c, x, from, MOST, N_ROWS);
+                encode(&c, x, from, MAX, N_ROWS);
                 memset(y, 0, sizeof(y));
-                CU_ASSERT_EQUAL(decode(&c, y, from, MOST, NULL), 0);
+                CU_ASSERT_EQUAL(decode(&c, y, from, MAX, NULL), 0);
                 CU_ASSERT(memcmp(x, y, sizeof(x)) == 0);
                 c.ops->close(c.state);
             }
@@ -95,7 +95,7 @@ static void every_bit(void)
 /* Values that BF16 does not have: to its nearest, ties to even, as bf16 gives them. */
 static void rounded(void)
 {
-    static float x[MOST], y[MOST], want[MOST];
+    static float x[MAX], y[MAX], want[MAX];
     static struct coded c, plain;
     weights(x, false, 2);
     x[0] = 1 + 0x1p-8f; /* between 1 and 1 + 2^-7: to 1, whose last bit is 0 */
@@ -103,10 +103,10 @@ static void rounded(void)
     open(&c, &strait_codec_dfloat16, AUTO);
     plain.ops = &strait_codec_bf16;
     CU_ASSERT_EQUAL_FATAL(strait_codec_open_default(plain.ops, &plain.state, NULL), 0);
-    encode(&c, x, NULL, MOST, N_ROWS);
-    encode(&plain, x, NULL, MOST, N_ROWS);
-    CU_ASSERT_EQUAL(decode(&c, y, NULL, MOST, NULL), 0);
-    CU_ASSERT_EQUAL(decode(&plain, want, NULL, MOST, NULL), 0);
+    encode(&c, x, NULL, MAX, N_ROWS);
+    encode(&plain, x, NULL, MAX, N_ROWS);
+    CU_ASSERT_EQUAL(decode(&c, y, NULL, MAX, NULL), 0);
+    CU_ASSERT_EQUAL(decode(&plain, want, NULL, MAX, NULL), 0);
     CU_ASSERT(memcmp(y, want, sizeof(y)) == 0);
     CU_ASSERT(y[0] == 1 && y[1] == 1 + 2 * 0x1p-7f);
     c.ops->close(c.state);
@@ -118,14 +118,14 @@ static void rounded(void)
  * tables. */
 static void near_the_entropy(void)
 {
-    static float x[MOST];
+    static float x[MAX];
     static struct coded c;
     for (unsigned whole = 0; whole < 2; whole++) {
         weights(x, !whole, 3);
-        const double least = entropy_of_exponents(x, MOST) / 8 + (whole ? 3 : 1) * MOST;
+        const double least = entropy_of_exponents(x, MAX) / 8 + (whole ? 3 : 1) * MAX;
         for (unsigned contexts = AUTO; contexts <= SCALE; contexts++) {
             open(&c, whole ? &strait_codec_dfloat32 : &strait_codec_dfloat16, contexts);
-            encode(&c, x, NULL, MOST, N_ROWS);
+            encode(&c, x, NULL, MAX, N_ROWS);
             c.ops->close(c.state);
             CU_ASSERT_AT_LEAST((double)c.len_bytes, least * (contexts == NONE ? 1 : 0.995));
             CU_ASSERT_AT_MOST((double)c.len_bytes, least * 1.005 + (contexts == SCALE ? 400 : 0));
@@ -138,7 +138,7 @@ static void near_the_entropy(void)
  * and columns take less than 5 bits each. Auto finds it. Without rows it cannot. */
 static void rows_and_columns(void)
 {
-    static float x[MOST], unit[MOST], y[MOST];
+    static float x[MAX], unit[MAX], y[MAX];
     static struct coded c;
     struct strait_sequence s = strait_sequence_at(4);
     int rows[N_ROWS], columns[N_COLUMNS];
@@ -147,18 +147,18 @@ static void rows_and_columns(void)
     for (int k = 0; k < N_COLUMNS; k++)
         columns[k] = (int)(strait_sequence_next(&s) >> 61);
     weights(unit, true, 4);
-    for (size_t i = 0; i < MOST; i++)
+    for (size_t i = 0; i < MAX; i++)
         x[i] = ldexpf(unit[i], rows[i / N_COLUMNS] + columns[i % N_COLUMNS]);
-    const double order_0 = entropy_of_exponents(x, MOST) / 8 + MOST,
-                 given = entropy_of_exponents(unit, MOST) / 8 + MOST;
+    const double order_0 = entropy_of_exponents(x, MAX) / 8 + MAX,
+                 given = entropy_of_exponents(unit, MAX) / 8 + MAX;
     open(&c, &strait_codec_dfloat16, AUTO);
-    encode(&c, x, NULL, MOST, N_ROWS);
+    encode(&c, x, NULL, MAX, N_ROWS);
     CU_ASSERT_AT_LEAST((double)c.len_bytes, given * 0.99);
     CU_ASSERT_AT_MOST((double)c.len_bytes, given * 1.02 + 500 * 5 / 8.0);
     CU_ASSERT_AT_MOST((double)c.len_bytes, order_0 * 0.93);
-    CU_ASSERT_EQUAL(decode(&c, y, NULL, MOST, NULL), 0);
+    CU_ASSERT_EQUAL(decode(&c, y, NULL, MAX, NULL), 0);
     CU_ASSERT(memcmp(x, y, sizeof(x)) == 0);
-    encode(&c, x, NULL, MOST, 0);
+    encode(&c, x, NULL, MAX, 0);
     CU_ASSERT_AT_LEAST((double)c.len_bytes, order_0 * 0.99);
     c.ops->close(c.state);
 }
@@ -166,10 +166,10 @@ static void rows_and_columns(void)
 /* Three of four values are 0: these have neither mantissa nor sign to send. -0 and denormals do. */
 static void zeros(void)
 {
-    static float x[MOST], y[MOST];
+    static float x[MAX], y[MAX];
     static struct coded c;
     weights(x, true, 5);
-    for (size_t i = 0; i < MOST; i++)
+    for (size_t i = 0; i < MAX; i++)
         if (i % 4 != 0)
             x[i] = 0;
     open(&c, &strait_codec_dfloat16, NONE);
@@ -178,17 +178,17 @@ static void zeros(void)
             x[1] = -0.0f;
             x[2] = strait_float_of(1u << 16);
         }
-        encode(&c, x, NULL, MOST, 0);
-        const double least = entropy_of_exponents(x, MOST) / 8 + MOST / 4.0;
+        encode(&c, x, NULL, MAX, 0);
+        const double least = entropy_of_exponents(x, MAX) / 8 + MAX / 4.0;
         CU_ASSERT_AT_LEAST((double)c.len_bytes, least * 0.999);
         CU_ASSERT_AT_MOST((double)c.len_bytes, least * 1.01 + 100);
-        CU_ASSERT_EQUAL(decode(&c, y, NULL, MOST, NULL), 0);
+        CU_ASSERT_EQUAL(decode(&c, y, NULL, MAX, NULL), 0);
         CU_ASSERT(memcmp(x, y, sizeof(x)) == 0);
     }
     x[3] = 0x1p127f; /* has the exponent that stood for 0: none does now */
-    encode(&c, x, NULL, MOST, 0);
-    CU_ASSERT_AT_LEAST(c.len_bytes, MOST);
-    CU_ASSERT_EQUAL(decode(&c, y, NULL, MOST, NULL), 0);
+    encode(&c, x, NULL, MAX, 0);
+    CU_ASSERT_AT_LEAST(c.len_bytes, MAX);
+    CU_ASSERT_EQUAL(decode(&c, y, NULL, MAX, NULL), 0);
     CU_ASSERT(memcmp(x, y, sizeof(x)) == 0);
     c.ops->close(c.state);
 }
@@ -198,13 +198,13 @@ static void zeros(void)
  * from, of pairs counted here, is what they may take. An unchanged tensor costs next to nothing. */
 static void from_a_reference(void)
 {
-    static float x[MOST], from[MOST], y[MOST];
+    static float x[MAX], from[MAX], y[MAX];
     static struct coded c;
     static double pairs[256][256];
     double total[256] = {0}, bits = 0;
     struct strait_sequence s = strait_sequence_at(6);
     weights(from, true, 6);
-    for (size_t i = 0; i < MOST; i++) {
+    for (size_t i = 0; i < MAX; i++) {
         const float step = strait_sequence_next(&s) >> 63 ? 0x1p-9f : -0x1p-9f;
         x[i] = strait_float_of_bfloat(strait_bfloat_of(from[i] + step));
         const int32_t a = (int16_t)(strait_bits_of(from[i]) >> 16),
@@ -220,13 +220,13 @@ static void from_a_reference(void)
         for (int k = 0; k < 256; k++)
             bits += pairs[e][k] > 0 ? pairs[e][k] * log2(total[e] / pairs[e][k]) : 0;
     open(&c, &strait_codec_dfloat16, AUTO);
-    encode(&c, x, from, MOST, N_ROWS);
+    encode(&c, x, from, MAX, N_ROWS);
     CU_ASSERT_AT_LEAST((double)c.len_bytes, bits / 8 * 0.9);
     CU_ASSERT_AT_MOST((double)c.len_bytes, bits / 8 * 1.05 + 500);
-    CU_ASSERT_AT_MOST(8.0 * (double)c.len_bytes / MOST, 2.57); /* bits a value, all of it */
-    CU_ASSERT_EQUAL(decode(&c, y, from, MOST, NULL), 0);
+    CU_ASSERT_AT_MOST(8.0 * (double)c.len_bytes / MAX, 2.57); /* bits a value, all of it */
+    CU_ASSERT_EQUAL(decode(&c, y, from, MAX, NULL), 0);
     CU_ASSERT(memcmp(x, y, sizeof(x)) == 0);
-    encode(&c, from, from, MOST, N_ROWS);
+    encode(&c, from, from, MAX, N_ROWS);
     CU_ASSERT_AT_MOST(c.len_bytes, 300);
     c.ops->close(c.state);
 }
@@ -234,7 +234,7 @@ static void from_a_reference(void)
 /* Each stream says whether it has a reference. What has another form is refused. */
 static void refused(void)
 {
-    static float x[MOST], from[MOST], y[MOST];
+    static float x[MAX], from[MAX], y[MAX];
     static struct coded c;
     struct strait_error err = {0};
     weights(x, true, 7);

@@ -129,9 +129,9 @@ static void make_columns(float *a, size_t n, size_t r, int kind)
 static void orthonormal_columns(void)
 {
     static const size_t sizes[][2] = {{2, 1}, {3, 2}, {17, 16}, {300, 1}, {300, 16}, {1000, 64}};
-    enum { MOST = 64000 };
-    float *a = malloc(MOST * sizeof(*a)), *p = malloc(MOST * sizeof(*p));
-    float *again = malloc(MOST * sizeof(*again));
+    enum { MAX = 64000 };
+    float *a = malloc(MAX * sizeof(*a)), *p = malloc(MAX * sizeof(*p));
+    float *again = malloc(MAX * sizeof(*again));
     float *work = malloc(strait_lowrank_work_elems(1000, 64) * sizeof(*work));
     for (size_t s = 0; s < sizeof(sizes) / sizeof(sizes[0]); s++)
         for (int kind = 0; kind < 6; kind++) {

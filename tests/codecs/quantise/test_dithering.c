@@ -8,9 +8,9 @@
 #include "core/random.h"
 #include "tests/kit/suite.h"
 
-enum { MOST = 20000, MOST_BYTES = 8 + 8 * MOST };
+enum { MAX = 20000, MAX_BYTES = 8 + 8 * MAX };
 
-static unsigned char bytes[MOST_BYTES];
+static unsigned char bytes[MAX_BYTES];
 
 static size_t encode(const struct strait_codec_ops *ops, const double *params, const float *x,
                      size_t n, uint64_t key)
@@ -20,7 +20,7 @@ static size_t encode(const struct strait_codec_ops *ops, const double *params, c
     void *state = calloc(1, ops->state_bytes);
     CU_ASSERT_FATAL(state != NULL);
     ops->init(state, ops, params);
-    CU_ASSERT_FATAL(ops->max_bytes(state, n) <= MOST_BYTES);
+    CU_ASSERT_FATAL(ops->max_bytes(state, n) <= MAX_BYTES);
     CU_ASSERT_EQUAL(
         ops->encode(state, bytes, &len_bytes, x, n, (struct strait_request){.key = key}, &err), 0);
     CU_ASSERT(len_bytes <= ops->max_bytes(state, n));
@@ -98,9 +98,9 @@ static void as_qsgd(void)
         size_t bucket, n;
     } cases[] = {
         {7, 512, 20000}, {1, 512, 511}, {127, 100, 1001}, {32767, 5, 999}, {3, 20000, 20000}};
-    static float x[MOST], y[MOST], wanted[MOST];
+    static float x[MAX], y[MAX], wanted[MAX];
     struct strait_sequence s = strait_sequence_at(5);
-    for (int i = 0; i < MOST; i++) {
+    for (int i = 0; i < MAX; i++) {
         const double u = strait_sequence_unit(&s) - 0.5;
         x[i] = (float)(u * u * u);
     }

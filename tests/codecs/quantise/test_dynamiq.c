@@ -8,12 +8,12 @@
 #include "core/random.h"
 #include "tests/kit/suite.h"
 
-enum { SUPER = 256, N_SUPERS = 200, N = N_SUPERS * SUPER - 100, MOST_BYTES = 4 * N, E3M2 = 2 };
+enum { SUPER = 256, N_SUPERS = 200, N = N_SUPERS * SUPER - 100, MAX_BYTES = 4 * N, E3M2 = 2 };
 
 struct coded {
     const struct strait_codec_ops *ops;
     void *state;
-    unsigned char bytes[MOST_BYTES];
+    unsigned char bytes[MAX_BYTES];
     size_t len_bytes;
 };
 

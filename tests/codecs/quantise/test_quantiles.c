@@ -6,7 +6,7 @@
 #include "core/random.h"
 #include "tests/kit/suite.h"
 
-enum { MOST = 4000, MAX_BINS = 3000 };
+enum { MAX = 4000, MAX_BINS = 3000 };
 
 static float kept(float x)
 {
@@ -16,9 +16,9 @@ static float kept(float x)
 /* Edge i is the quantile i / n_bins, interpolated; a value's bin is how many edges it reaches. */
 static void expect_bins(const float *x, size_t n, uint32_t n_bins)
 {
-    static double sorted[MOST];
-    static float edges[MAX_BINS], values[MOST];
-    static uint32_t bins[MOST];
+    static double sorted[MAX];
+    static float edges[MAX_BINS], values[MAX];
+    static uint32_t bins[MAX];
     for (size_t i = 0; i < n; i++)
         sorted[i] = (double)kept(x[i]);
     strait_sort(sorted, n);
@@ -48,12 +48,12 @@ static void expect_bins(const float *x, size_t n, uint32_t n_bins)
  * that are all alike, and some that are no numbers: the table of cells is right about all. */
 static void crowds(void)
 {
-    static float x[MOST];
+    static float x[MAX];
     static const uint32_t n_bins[] = {2, 3, 16, 255, MAX_BINS};
     struct strait_sequence s = strait_sequence_at(strait_test_seed());
     for (int kind = 0; kind < 8; kind++)
         for (size_t k = 0; k < sizeof(n_bins) / sizeof(*n_bins); k++)
-            for (size_t n = 1; n <= MOST; n = n < 10 ? n + 1 : 20 * n) {
+            for (size_t n = 1; n <= MAX; n = n < 10 ? n + 1 : 20 * n) {
                 strait_test_context("kind %d, %u bins, %zu values", kind, n_bins[k], n);
                 for (size_t i = 0; i < n; i++) {
                     const float u = (float)strait_sequence_unit(&s);

@@ -8,13 +8,13 @@
 #include "core/random.h"
 #include "tests/kit/suite.h"
 
-enum { MOST = 5000, MOST_BYTES = 8 + 5 * (MOST + 1024) };
+enum { MAX = 5000, MAX_BYTES = 8 + 5 * (MAX + 1024) };
 
 static const struct strait_codec_ops *const ops = &strait_codec_sdp4bit;
 
 struct coded {
     void *state;
-    unsigned char bytes[MOST_BYTES];
+    unsigned char bytes[MAX_BYTES];
     size_t len_bytes;
 };
 
@@ -40,7 +40,7 @@ static void numbers(float *x, size_t n, uint64_t seed)
  * 8 + 32 + 512 = 552, 4.4 bits; of 4096 in blocks of 2048 8 + 8 + 2048, 4.03. */
 static void bytes(void)
 {
-    static float x[MOST];
+    static float x[MAX];
     static struct coded c;
     static const struct {
         double bits, block, levels;
@@ -49,7 +49,7 @@ static void bytes(void)
                  {8, 128, 5, 1024, 1064}, {4, 100, 5, 256, 8 + 8 + 128},
                  {3, 7, 0, 9, 8 + 8 + 4}, {4, 128, 5, 1, 28},
                  {4, 128, 5, 0, 8}};
-    numbers(x, MOST, 1);
+    numbers(x, MAX, 1);
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         encode(&c, cases[i].bits, cases[i].block, cases[i].levels, x, cases[i].n, 1);
         CU_ASSERT_EQUAL(c.len_bytes, cases[i].len_bytes);
@@ -97,7 +97,7 @@ static void by_definition(void)
 
 static double error_of(double levels, const float *x, size_t n, uint64_t n_keys)
 {
-    static float y[MOST];
+    static float y[MAX];
     static struct coded c;
     double squares = 0;
     for (uint64_t key = 0; key < n_keys; key++) {

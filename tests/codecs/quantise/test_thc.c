@@ -11,13 +11,13 @@
 #include "core/bytes.h"
 #include "tests/kit/suite.h"
 
-enum { MOST = 70000, HEAD = 24, MOST_BYTES = HEAD + 2 * 131072 };
+enum { MAX = 70000, HEAD = 24, MAX_BYTES = HEAD + 2 * 131072 };
 
 static const struct strait_codec_ops *const ops = &strait_codec_thc;
 
 struct coder {
     void *state;
-    unsigned char bytes[MOST_BYTES];
+    unsigned char bytes[MAX_BYTES];
     size_t len_bytes;
 };
 
@@ -76,11 +76,11 @@ static void grids(void)
  * of one. */
 static void bytes(void)
 {
-    static float x[MOST];
+    static float x[MAX];
     static struct coder c, whole;
     c = coder_of(4, 30, 1.0 / 32, 10);
     whole = coder_of(4, 30, 1.0 / 32, 30);
-    normal(x, MOST, 1);
+    normal(x, MAX, 1);
     encode(&c, x, 5000, (struct strait_request){.key = 7});
     CU_ASSERT_EQUAL(c.len_bytes, HEAD + 5120 / 2);
     encode(&c, x, 1, (struct strait_request){.key = 7});
@@ -142,7 +142,7 @@ static double off(const float *y, const float *x, size_t n, double times)
  * within 1 %, but codes are rows of a transform: 2 %. */
 static void error(void)
 {
-    static float x[MOST], y[MOST];
+    static float x[MAX], y[MAX];
     static struct coder c;
     c = coder_of(4, 30, 1.0 / 32, 10);
     normal(x, 65536, 3);
@@ -163,7 +163,7 @@ static void sums(void)
     enum { N = 30000, RANKS = 9, SIZE = 30720 };
     static float x[N], y[N];
     static struct coder sum, one;
-    static unsigned char out[MOST_BYTES];
+    static unsigned char out[MAX_BYTES];
     struct strait_error err = {0};
     size_t len;
     sum = coder_of(4, 30, 1e-6, 10);

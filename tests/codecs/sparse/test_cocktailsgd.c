@@ -8,10 +8,10 @@
 #include "core/random.h"
 #include "tests/kit/suite.h"
 
-enum { MOST = 100000, MOST_BYTES = 70000 };
+enum { MAX = 100000, MAX_BYTES = 70000 };
 
 static const struct strait_codec_ops *const ops = &strait_codec_cocktailsgd;
-static unsigned char out[MOST_BYTES];
+static unsigned char out[MAX_BYTES];
 
 static size_t encode(void **state, const double *params, const float *x, size_t n, uint64_t key)
 {
@@ -30,7 +30,7 @@ static size_t encode(void **state, const double *params, const float *x, size_t 
 static void bytes(void)
 {
     static const double params[] = {0.1, 0.2, 4, 128};
-    static float x[MOST];
+    static float x[MAX];
     static const struct {
         size_t n, bytes;
     } all[] = {{100000, 2250}, {300, 21}, {1, 12 + 2 + 1 + 1}, {0, 12}};

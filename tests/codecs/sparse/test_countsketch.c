@@ -7,13 +7,13 @@
 #include "core/random.h"
 #include "tests/kit/suite.h"
 
-enum { MOST = 5000, HEAD = 22, MOST_BYTES = HEAD + 4 * MOST };
+enum { MAX = 5000, HEAD = 22, MAX_BYTES = HEAD + 4 * MAX };
 
 static const struct strait_codec_ops *const ops = &strait_codec_countsketch;
 
 struct coder {
     void *state;
-    unsigned char bytes[MOST_BYTES];
+    unsigned char bytes[MAX_BYTES];
     size_t len_bytes;
 };
 
@@ -35,7 +35,7 @@ static void encode(struct coder *c, const float *x, size_t n, uint64_t key)
 /* floor(4999 x 0.1 / 3) = 166 columns of 3 rows; one of one row and one value. */
 static void bytes(void)
 {
-    static float x[MOST];
+    static float x[MAX];
     struct coder c;
     start(&c, 0.1, 3, 0.01);
     encode(&c, x, 4999, 7);
@@ -52,11 +52,11 @@ static void bytes(void)
 /* One value alone is in one counter of each row, as it is or negated, and every row finds it. */
 static void one_value(void)
 {
-    static float x[MOST], y[MOST];
+    static float x[MAX], y[MAX];
     struct coder c;
     start(&c, 0.05, 5, 0.0002);
     x[1234] = 2.5f;
-    encode(&c, x, MOST, 99);
+    encode(&c, x, MAX, 99);
     const size_t columns = 50;
     for (size_t row = 0; row < 5; row++) {
         unsigned n_set = 0;
@@ -67,10 +67,10 @@ static void one_value(void)
         }
         CU_ASSERT_EQUAL(n_set, 1);
     }
-    CU_ASSERT_EQUAL_FATAL(ops->decode(c.state, y, MOST, c.bytes, c.len_bytes, NULL), 0);
+    CU_ASSERT_EQUAL_FATAL(ops->decode(c.state, y, MAX, c.bytes, c.len_bytes, NULL), 0);
     /* k = 1; others may share all of its counters, but only lower positions would be taken. */
     double found = 0;
-    for (size_t i = 0; i < MOST; i++)
+    for (size_t i = 0; i < MAX; i++)
         found += fabs((double)y[i]);
     CU_ASSERT_DOUBLE_EQUAL(found, 2.5, 0);
     ops->close(c.state);
@@ -80,36 +80,36 @@ static void one_value(void)
  * bit, in any order. */
 static void linear(void)
 {
-    static float a[MOST], b[MOST], sum[MOST];
+    static float a[MAX], b[MAX], sum[MAX];
     static struct coder of_a, of_b, of_sum;
     struct strait_sequence s = strait_sequence_at(3);
-    for (size_t i = 0; i < MOST; i++) {
+    for (size_t i = 0; i < MAX; i++) {
         a[i] = floorf((float)(200 * strait_sequence_unit(&s)) - 100);
         b[i] = floorf((float)(200 * strait_sequence_unit(&s)) - 100);
         sum[i] = a[i] + b[i];
     }
-    unsigned char out[MOST_BYTES];
+    unsigned char out[MAX_BYTES];
     size_t len;
     start(&of_a, 0.2, 4, 0.01);
     start(&of_b, 0.2, 4, 0.01);
     start(&of_sum, 0.2, 4, 0.01);
-    encode(&of_a, a, MOST, 5);
-    encode(&of_b, b, MOST, 5);
-    encode(&of_sum, sum, MOST, 5);
+    encode(&of_a, a, MAX, 5);
+    encode(&of_b, b, MAX, 5);
+    encode(&of_sum, sum, MAX, 5);
     CU_ASSERT(ops->summable(of_a.state, of_a.bytes, of_a.len_bytes, of_b.bytes, of_b.len_bytes));
     CU_ASSERT_EQUAL_FATAL(ops->add(of_a.state, out, sizeof(out), &len, of_a.bytes, of_a.len_bytes,
-                                   of_b.bytes, of_b.len_bytes, MOST, NULL),
+                                   of_b.bytes, of_b.len_bytes, MAX, NULL),
                           0);
     CU_ASSERT_EQUAL(len, of_sum.len_bytes);
     for (size_t at = 0; at < len; at += at < HEAD ? 1 : 4) /* -0 is 0 */
         CU_ASSERT(at < HEAD ? out[at] == of_sum.bytes[at]
                             : fabsf(strait_get_float(out + at) -
                                     strait_get_float(of_sum.bytes + at)) <= 0);
-    encode(&of_b, b, MOST, 6); /* another key */
+    encode(&of_b, b, MAX, 6); /* another key */
     CU_ASSERT_FALSE(
         ops->summable(of_a.state, of_a.bytes, of_a.len_bytes, of_b.bytes, of_b.len_bytes));
     CU_ASSERT_EQUAL(ops->add(of_a.state, out, sizeof(out), &len, of_a.bytes, of_a.len_bytes,
-                             of_b.bytes, of_b.len_bytes, MOST, NULL),
+                             of_b.bytes, of_b.len_bytes, MAX, NULL),
                     -1);
     ops->close(of_a.state);
     ops->close(of_b.state);
@@ -122,18 +122,18 @@ static void linear(void)
  * are found. */
 static void heavy_hitters(void)
 {
-    static float x[MOST], y[MOST];
+    static float x[MAX], y[MAX];
     struct coder c;
     struct strait_sequence s = strait_sequence_at(8);
-    for (size_t i = 0; i < MOST; i++)
+    for (size_t i = 0; i < MAX; i++)
         x[i] = (float)(sqrt(12) * (strait_sequence_unit(&s) - 0.5));
     for (size_t i = 0; i < 20; i++)
         x[i * 250 + 11] = i % 2 ? 100 : -100;
     start(&c, 0.9, 9, 0.004);
-    encode(&c, x, MOST, 42);
-    CU_ASSERT_EQUAL_FATAL(ops->decode(c.state, y, MOST, c.bytes, c.len_bytes, NULL), 0);
+    encode(&c, x, MAX, 42);
+    CU_ASSERT_EQUAL_FATAL(ops->decode(c.state, y, MAX, c.bytes, c.len_bytes, NULL), 0);
     unsigned n_found = 0, n_others = 0;
-    for (size_t i = 0; i < MOST; i++) {
+    for (size_t i = 0; i < MAX; i++) {
         n_found += i % 250 == 11 && fabsf(y[i] - x[i]) < 25;
         n_others += i % 250 != 11 && fabsf(y[i]) > 0;
     }

@@ -8,11 +8,11 @@
 #include "core/random.h"
 #include "tests/kit/suite.h"
 
-enum { MOST = 3000, MOST_BYTES = 11 + 4 * MOST + 4 * MOST };
+enum { MAX = 3000, MAX_BYTES = 11 + 4 * MAX + 4 * MAX };
 
 struct coder {
     void *state;
-    unsigned char bytes[MOST_BYTES];
+    unsigned char bytes[MAX_BYTES];
     size_t len_bytes;
 };
 
@@ -25,7 +25,7 @@ static void encode(struct coder *c, double block, double ratio, const float *x, 
     c->state = calloc(1, ops->state_bytes);
     CU_ASSERT_FATAL(c->state != NULL);
     ops->init(c->state, ops, params);
-    CU_ASSERT(ops->max_bytes(c->state, n) <= MOST_BYTES);
+    CU_ASSERT(ops->max_bytes(c->state, n) <= MAX_BYTES);
     CU_ASSERT_EQUAL_FATAL(
         ops->encode(c->state, c->bytes, &c->len_bytes, x, n, (struct strait_request){0}, &err), 0);
 }
@@ -128,7 +128,7 @@ static void sums_are_merged(void)
         encode(&a, BLOCK, 1, x[0], N);
         encode(&b, BLOCK, 1, x[1], N);
         CU_ASSERT(ops->summable(a.state, a.bytes, a.len_bytes, b.bytes, b.len_bytes));
-        CU_ASSERT_EQUAL_FATAL(ops->add(a.state, sum.bytes, MOST_BYTES, &sum.len_bytes, a.bytes,
+        CU_ASSERT_EQUAL_FATAL(ops->add(a.state, sum.bytes, MAX_BYTES, &sum.len_bytes, a.bytes,
                                        a.len_bytes, b.bytes, b.len_bytes, N, &err),
                               0);
         for (size_t i = 0; i < N; i += BLOCK)
@@ -149,14 +149,14 @@ static void refuses(void)
     static float x[100], y[100];
     struct coder c, other;
     struct strait_error err = {0};
-    unsigned char out[MOST_BYTES];
+    unsigned char out[MAX_BYTES];
     size_t len_bytes;
     fill(x, 100, 8, ~0ul, 1);
     encode(&c, 8, 1, x, 100);
     encode(&other, 16, 1, x, 100);
     CU_ASSERT(!ops->summable(c.state, c.bytes, c.len_bytes, other.bytes, other.len_bytes));
-    CU_ASSERT_EQUAL(ops->add(c.state, out, MOST_BYTES, &len_bytes, c.bytes, c.len_bytes,
-                             other.bytes, other.len_bytes, 100, &err),
+    CU_ASSERT_EQUAL(ops->add(c.state, out, MAX_BYTES, &len_bytes, c.bytes, c.len_bytes, other.bytes,
+                             other.len_bytes, 100, &err),
                     -1);
     CU_ASSERT_CONTAINS(err.text, "expected ascending blocks of 100 values");
     CU_ASSERT_EQUAL(ops->decode(c.state, y, 99, c.bytes, c.len_bytes, NULL), -1);

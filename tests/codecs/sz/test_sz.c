@@ -261,10 +261,10 @@ static void same_everywhere(void)
         {150000, STRAIT_BOUND_POINTWISE, 1e-4, 0x443b81321b7ed4de},
         {600000, STRAIT_BOUND_RATIO, 6, 0x2173df65a653123b},
     };
-    enum { MOST = 1200000 };
+    enum { MAX = 1200000 };
     struct coder c;
-    float *x = malloc(MOST * sizeof(*x));
-    coder_init(&c, MOST);
+    float *x = malloc(MAX * sizeof(*x));
+    coder_init(&c, MAX);
     CU_ASSERT_PTR_NOT_NULL_FATAL(x);
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         make_exact(x, cases[i].n, i);

@@ -3,7 +3,7 @@
 #include "tests/kit/suite.h"
 #include "sz_fixture.h"
 
-enum { MOST = 4000000 };
+enum { MAX = 4000000 };
 
 enum fresh_kind { GAUSS, ROWS_T, LAPLACE, SPARSE, CONV, N_FRESH };
 
@@ -119,10 +119,10 @@ static void fresh_tensors(void)
     static const size_t lengths[] = {20000, 27000, 65536, 150000, 600000};
     static const double bounds[] = {1e-1, 1e-2, 1e-3, 1e-4};
     struct sz_fixture f;
-    float *x = new_floats(MOST);
-    int64_t *q = malloc(8 * (size_t)MOST);
+    float *x = new_floats(MAX);
+    int64_t *q = malloc(8 * (size_t)MAX);
     CU_ASSERT_PTR_NOT_NULL_FATAL(q);
-    sz_fixture_init(&f, MOST, 1);
+    sz_fixture_init(&f, MAX, 1);
     for (int kind = 0; kind < N_FRESH; kind++) {
         struct worst worst = {0}, large = {0};
         for (size_t l = 0; l < 5; l++) {
@@ -130,8 +130,8 @@ static void fresh_tensors(void)
             for (size_t b = 0; b < 4; b++)
                 compare(&f, x, q, lengths[l], kind, bounds[b], &worst);
         }
-        make_fresh(x, MOST, (enum fresh_kind)kind, 5);
-        compare(&f, x, q, MOST, kind, 1e-2, &large);
+        make_fresh(x, MAX, (enum fresh_kind)kind, 5);
+        compare(&f, x, q, MAX, kind, 1e-2, &large);
         /* Frequencies have 12 bits: the long tail beside many zeros takes more than its share. */
         expect(&worst, kind == SPARSE ? 1.03 : 1.02);
         expect(&large, kind == GAUSS ? 1.005 : 1.015);

@@ -82,11 +82,11 @@ static void same_values(void)
                                                  {STRAIT_BOUND_RANGE, 1e-3},
                                                  {STRAIT_BOUND_RMS, 1e-4},
                                                  {STRAIT_BOUND_ABS, 300}};
-    enum { MOST = 131 * 1009 };
+    enum { MAX = 131 * 1009 };
     struct sz_fixture plain, few;
-    sz_fixture_with(&plain, MOST, 1, 0);
-    sz_fixture_with(&few, MOST, 3, 16);
-    float *x = new_floats(MOST);
+    sz_fixture_with(&plain, MAX, 1, 0);
+    sz_fixture_with(&few, MAX, 3, 16);
+    float *x = new_floats(MAX);
     unsigned n_shorter = 0;
     for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++)
         for (size_t k = 0; k < sizeof(bounds) / sizeof(bounds[0]); k++) {

@@ -6,7 +6,7 @@
 #include "tests/kit/suite.h"
 #include "tests/kit/tensor_kinds.h"
 
-enum { MOST = (1 << 20) + 3000 };
+enum { MAX = (1 << 20) + 3000 };
 
 /* ---- whole streams */
 
@@ -139,10 +139,10 @@ static void beyond_segments(void)
                  {TENSOR_WALK, {STRAIT_BOUND_ABS, 1e-4}},
                  {TENSOR_SPARSE, {STRAIT_BOUND_RANGE, 1e-5}}};
     struct coders c;
-    coders_init(&c, MOST);
+    coders_init(&c, MAX);
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        make_tensor(c.x, MOST, cases[i].kind, 5);
-        check(&c, cases[i].kind, MOST, cases[i].bound);
+        make_tensor(c.x, MAX, cases[i].kind, 5);
+        check(&c, cases[i].kind, MAX, cases[i].bound);
     }
     coders_release(&c);
 }

@@ -3,7 +3,7 @@
 #include "tests/kit/suite.h"
 #include "sz_fixture.h"
 
-enum { PIECE = 128 * 1024, MAX_PIECES = 8, MOST = 3 * PIECE + 777 };
+enum { PIECE = 128 * 1024, MAX_PIECES = 8, MAX = 3 * PIECE + 777 };
 
 struct piece {
     unsigned char *bytes;
@@ -100,10 +100,10 @@ static void check_pieces(struct sz_fixture *f, const float *x, size_t n, struct 
 static void same_as_whole(void)
 {
     static const size_t lengths[] = {
-        0, 1, 2, 17, 512, 513, 70001, PIECE - 1, PIECE, PIECE + 1, 2 * PIECE + 300, MOST};
+        0, 1, 2, 17, 512, 513, 70001, PIECE - 1, PIECE, PIECE + 1, 2 * PIECE + 300, MAX};
     struct sz_fixture f;
-    float *x = new_floats(MOST);
-    sz_fixture_init(&f, MOST, 1);
+    float *x = new_floats(MAX);
+    sz_fixture_init(&f, MAX, 1);
     for (size_t l = 0; l < 12; l++)
         for (int kind = 0; kind < N_TENSOR_KINDS; kind++) {
             if (lengths[l] > PIECE && kind % 3 != (int)l % 3)
@@ -250,28 +250,28 @@ static void encode_pieces(struct pipe *p, struct strait_request request)
 static void through_a_pipe(void)
 {
     struct sz_fixture f;
-    struct pipe p = {.f = &f, .n = MOST};
+    struct pipe p = {.f = &f, .n = MAX};
     pthread_t decoder;
-    float *x = new_floats(MOST), *y = new_floats(MOST);
-    sz_fixture_init(&f, MOST, 1);
-    make_tensor(x, MOST, TENSOR_ROWS, 2);
-    sz_encoded(&f, x, MOST, STRAIT_BOUND_ABS, 1e-4);
-    sz_decoded(&f, MOST);
+    float *x = new_floats(MAX), *y = new_floats(MAX);
+    sz_fixture_init(&f, MAX, 1);
+    make_tensor(x, MAX, TENSOR_ROWS, 2);
+    sz_encoded(&f, x, MAX, STRAIT_BOUND_ABS, 1e-4);
+    sz_decoded(&f, MAX);
     p.x = x;
     p.y = y;
-    p.bytes = malloc(f.ops->stream->piece_max_bytes(f.state, MOST));
+    p.bytes = malloc(f.ops->stream->piece_max_bytes(f.state, MAX));
     CU_ASSERT_PTR_NOT_NULL_FATAL(p.bytes);
     pthread_mutex_init(&p.mutex, NULL);
     pthread_cond_init(&p.changed, NULL);
     CU_ASSERT_EQUAL_FATAL(pthread_create(&decoder, NULL, decode_pieces, &p), 0);
     encode_pieces(&p, request_of(STRAIT_BOUND_ABS, 1e-4));
     pthread_join(decoder, NULL);
-    CU_ASSERT_EQUAL(p.n_got, MOST);
+    CU_ASSERT_EQUAL(p.n_got, MAX);
     /* room for one piece: all but the last two have been taken when the last one is there */
     CU_ASSERT(p.overlaps >= 2);
-    CU_ASSERT(equal_bits(y, f.y, 4 * MOST));
+    CU_ASSERT(equal_bits(y, f.y, 4 * MAX));
     double worst = 0;
-    for (size_t i = 0; i < MOST; i++)
+    for (size_t i = 0; i < MAX; i++)
         worst = fmax(worst, fabs((double)x[i] - (double)y[i]));
     CU_ASSERT(worst <= 1e-4);
     pthread_cond_destroy(&p.changed);

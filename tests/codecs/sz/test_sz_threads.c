@@ -5,7 +5,7 @@
 #include "tests/kit/suite.h"
 #include "sz_fixture.h"
 
-enum { MOST = 3 * 128 * 1024 + 777 };
+enum { MAX = 3 * 128 * 1024 + 777 };
 
 static struct strait_request request_of(enum strait_bound_kind kind, double value)
 {
@@ -17,27 +17,27 @@ static void any_number_of_threads(void)
     static const double teams[] = {2, 3, 7};
     static const enum tensor_kind kinds[] = {TENSOR_WEIGHTS, TENSOR_ROWS, TENSOR_BROKEN,
                                              TENSOR_BITS, TENSOR_SPARSE};
-    float *x = new_floats(MOST);
+    float *x = new_floats(MAX);
     struct sz_fixture one, team;
-    sz_fixture_init(&one, MOST, 1);
+    sz_fixture_init(&one, MAX, 1);
     for (size_t t = 0; t < 3; t++) {
-        sz_fixture_init(&team, MOST, teams[t]);
+        sz_fixture_init(&team, MAX, teams[t]);
         for (size_t k = 0; k < 5; k++)
             for (unsigned b = 0; b < 2; b++) {
                 const enum strait_bound_kind kind = b ? STRAIT_BOUND_POINTWISE : STRAIT_BOUND_RMS;
-                make_tensor(x, MOST, kinds[k], t);
-                CU_ASSERT_EQUAL_FATAL(sz_encoded(&team, x, MOST, kind, 1e-2),
-                                      sz_encoded(&one, x, MOST, kind, 1e-2));
+                make_tensor(x, MAX, kinds[k], t);
+                CU_ASSERT_EQUAL_FATAL(sz_encoded(&team, x, MAX, kind, 1e-2),
+                                      sz_encoded(&one, x, MAX, kind, 1e-2));
                 CU_ASSERT(equal_bits(one.bytes, team.bytes, one.len_bytes));
-                sz_decoded(&one, MOST);
-                sz_decoded(&team, MOST);
-                CU_ASSERT(equal_bits(one.y, team.y, 4 * MOST));
+                sz_decoded(&one, MAX);
+                sz_decoded(&team, MAX);
+                CU_ASSERT(equal_bits(one.y, team.y, 4 * MAX));
             }
         /* damage in the middle is found whoever meets it */
         team.bytes[team.len_bytes / 2] ^= 255;
         team.bytes[3] = 255;
-        CU_ASSERT_EQUAL(
-            team.ops->decode(team.state, team.y, MOST, team.bytes, team.len_bytes, NULL), -1);
+        CU_ASSERT_EQUAL(team.ops->decode(team.state, team.y, MAX, team.bytes, team.len_bytes, NULL),
+                        -1);
         sz_fixture_release(&team);
     }
     sz_fixture_release(&one);
@@ -59,7 +59,7 @@ static void *call(void *arg)
         size_t len;
         c->good = c->good &&
                   strait_codec_encode(c->f->ops, c->f->state, c->bytes, c->f->cap_bytes, &len, c->x,
-                                      MOST, request_of(STRAIT_BOUND_RANGE, 1e-3), NULL) == 0 &&
+                                      MAX, request_of(STRAIT_BOUND_RANGE, 1e-3), NULL) == 0 &&
                   len == c->f->len_bytes && equal_bits(c->bytes, c->f->bytes, len);
     }
     return NULL;
@@ -71,10 +71,10 @@ static void callers_share_a_team(void)
     struct sz_fixture f;
     struct caller callers[N_CALLERS];
     pthread_t threads[N_CALLERS];
-    float *x = new_floats(MOST);
-    sz_fixture_init(&f, MOST, 2);
-    make_tensor(x, MOST, TENSOR_WEIGHTS, 5);
-    sz_encoded(&f, x, MOST, STRAIT_BOUND_RANGE, 1e-3);
+    float *x = new_floats(MAX);
+    sz_fixture_init(&f, MAX, 2);
+    make_tensor(x, MAX, TENSOR_WEIGHTS, 5);
+    sz_encoded(&f, x, MAX, STRAIT_BOUND_RANGE, 1e-3);
     for (int i = 0; i < N_CALLERS; i++) {
         callers[i] = (struct caller){.f = &f, .x = x, .bytes = malloc(f.cap_bytes)};
         CU_ASSERT_PTR_NOT_NULL_FATAL(callers[i].bytes);
@@ -104,15 +104,15 @@ static void wrong_teams(void)
 static void after_a_fork(void)
 {
     struct sz_fixture f;
-    float *x = new_floats(MOST);
-    sz_fixture_init(&f, MOST, 3);
-    make_tensor(x, MOST, TENSOR_WEIGHTS, 5);
-    sz_encoded(&f, x, MOST, STRAIT_BOUND_RANGE, 1e-3);
+    float *x = new_floats(MAX);
+    sz_fixture_init(&f, MAX, 3);
+    make_tensor(x, MAX, TENSOR_WEIGHTS, 5);
+    sz_encoded(&f, x, MAX, STRAIT_BOUND_RANGE, 1e-3);
     const pid_t child = fork();
     CU_ASSERT_FATAL(child >= 0);
     if (child == 0) {
         alarm(120);
-        const bool good = f.ops->decode(f.state, f.y, MOST, f.bytes, f.len_bytes, NULL) == 0;
+        const bool good = f.ops->decode(f.state, f.y, MAX, f.bytes, f.len_bytes, NULL) == 0;
         f.ops->close(f.state);
         _exit(good ? 0 : 1);
     }

@@ -88,7 +88,7 @@ static void run_world(struct outcome *o)
  * halted: the launcher's group. 0: it is not there (any more). */
 static int victim(int caller, uint64_t draw, char *name, size_t cap)
 {
-    static const char *const others[] = {"strait-relay", "strait-relay", "strait-keeper",
+    static const char *const others[] = {"strait-relay", "strait-relay", "strait-super",
                                          "strait-launch"};
     const uint64_t which = draw % (N_RANKS + 4);
     if (which < N_RANKS)

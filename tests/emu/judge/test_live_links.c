@@ -1,4 +1,4 @@
-/* What a keeper leaves of its links, and what an onlooker gets of it. No run: readings by hand. */
+/* What a supervisor leaves of its links, and what an onlooker gets of it. No run: readings by hand. */
 #include "emu/judge/live_links.h"
 
 #include <math.h>
@@ -66,7 +66,7 @@ static void readings(void)
     CU_ASSERT(isnan(links[3].carried_bytes) && isnan(links[3].queue_bytes));
     CU_ASSERT_EQUAL(links[3].n_drops, 5);
 
-    atomic_fetch_add(&s->n_readings, 1); /* a keeper that is always in the middle of writing */
+    atomic_fetch_add(&s->n_readings, 1); /* a supervisor that is always in the middle of writing */
     strait_emu_live_show(&w.run, s, links);
     CU_ASSERT(isnan(seen.live.read_at_s));
     strait_emu_shared_free(s);

@@ -59,7 +59,7 @@ static void each_rank(void)
         CU_ASSERT_STRING_EQUAL(text_of(state, "name"), "n");
         CU_ASSERT_STRING_EQUAL(text_of(state, "experiment"), "x");
         CU_ASSERT_STRING_EQUAL(text_of(state, "launcher"), "root");
-        CU_ASSERT_EQUAL(json_integer_value(json_object_get(state, "keeper")), 42);
+        CU_ASSERT_EQUAL(json_integer_value(json_object_get(state, "supervisor")), 42);
         CU_ASSERT_EQUAL(json_is_true(json_object_get(state, "has_server")), peers == 0);
         CU_ASSERT(json_is_true(json_object_get(state, "congestion_set")));
         CU_ASSERT_PTR_NULL(json_object_get(state, "hystart")); /* reno has none */

@@ -7,15 +7,15 @@
 #include "core/random.h"
 #include "tests/kit/suite.h"
 
-enum { SEQUENCES = 2, MOST_PARAMS = 64, MOST_ROWS = 64 };
+enum { SEQUENCES = 2, MAX_PARAMS = 64, MAX_ROWS = 64 };
 static const struct learn_gpt tied = {2, 8, 2, 5, 7, true}, untied = {1, 12, 3, 4, 9, false};
 
 /* --- the same in double ---------------------------------------------------------------------- */
 
 struct reference {
     const struct learn_gpt *t;
-    struct learn_gpt_param params[MOST_PARAMS];
-    double *at[MOST_PARAMS];
+    struct learn_gpt_param params[MAX_PARAMS];
+    double *at[MAX_PARAMS];
     double *w;
 };
 
@@ -75,7 +75,7 @@ static void mix(double *out, const double *qkv, size_t i, size_t d, size_t heads
 {
     const size_t size = d / heads;
     for (size_t h = 0; h < heads; h++) {
-        double weights[MOST_ROWS], sum = 0;
+        double weights[MAX_ROWS], sum = 0;
         for (size_t j = 0; j <= i; j++) {
             double score = 0;
             for (size_t c = 0; c < size; c++)
@@ -94,7 +94,7 @@ static void mix(double *out, const double *qkv, size_t i, size_t d, size_t heads
 static void block(const struct reference *r, double *x, size_t b)
 {
     const size_t d = r->t->width, n = r->t->context;
-    double one[64], wide[256], qkv[MOST_ROWS * 64];
+    double one[64], wide[256], qkv[MAX_ROWS * 64];
     for (size_t i = 0; i < n; i++) {
         norm(one, x + i * d, of_block(r, b, "ln1", "weight"), of_block(r, b, "ln1", "bias"), d);
         linear(qkv + i * 3 * d, one, of_block(r, b, "qkv", "weight"), of_block(r, b, "qkv", "bias"),
@@ -124,7 +124,7 @@ static double loss_of(const struct reference *r, const unsigned char *words, dou
                  *head = r->t->tied ? tok : named(r, "head", "weight");
     double loss = 0;
     for (size_t s = 0; s < SEQUENCES; s++, words += n + 1) {
-        double x[MOST_ROWS * 16], last[16], out[16];
+        double x[MAX_ROWS * 16], last[16], out[16];
         for (size_t i = 0; i < n * d; i++)
             x[i] = tok[words[i / d] * d + i % d] + pos[i];
         for (size_t b = 0; b < r->t->layers; b++)

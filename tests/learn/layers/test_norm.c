@@ -7,7 +7,7 @@
 #include "learn/layers/float_lanes.h"
 #include "tests/kit/suite.h"
 
-enum { MOST = 4096 };
+enum { MAX = 4096 };
 
 /* Groups of one form: `count` groups, each of `size` channels of `pixels`, with gaps between. */
 struct form {
@@ -66,13 +66,13 @@ static double slope(const struct form *f, double *x, double *scale, double *bias
 /* Sums of some hundred floats of about 1: 6e-8 each, 2e-5 with room to spare. */
 static void check_group_norm(const struct form *f)
 {
-    static float x[MOST], y[MOST], unit[MOST], over[64], dy[MOST], dx[MOST];
-    static double x_[MOST];
+    static float x[MAX], y[MAX], unit[MAX], over[64], dy[MAX], dx[MAX];
+    static double x_[MAX];
     float scale[8], bias[8], dscale[8], dbias[8];
     double scale_[8], bias_[8], sum = 0;
     const struct learn_images images = {f->n, f->channels, f->pixels, f->image, f->channel};
     memset(y, 0, sizeof(y));
-    for (size_t i = 0; i < MOST; i++) {
+    for (size_t i = 0; i < MAX; i++) {
         x_[i] = (double)(x[i] = 3 * drawn("x", i) + 1);
         dy[i] = drawn("dy", i);
         dx[i] = 7;
@@ -84,7 +84,7 @@ static void check_group_norm(const struct form *f)
         dbias[c] = 3;
     }
     learn_group_norm(y, unit, over, x, scale, bias, &images, f->groups);
-    for (size_t i = 0; i < MOST; i++)
+    for (size_t i = 0; i < MAX; i++)
         sum += (double)y[i] * (double)dy[i];
     CU_ASSERT_DOUBLE_EQUAL(sum, loss_of(f, x_, scale_, bias_, dy), 2e-5);
     learn_group_norm_back(dx, dscale, dbias, dy, unit, over, scale, &images, f->groups);

@@ -148,11 +148,11 @@ static void exact_sum(void)
 
 static void all_run(void)
 {
-    enum { MOST = 64 };
+    enum { MAX = 64 };
     size_t n;
     const struct strait_strategy *const *all = strait_strategies(&n);
-    struct timeline timelines[MOST];
-    CU_ASSERT_FATAL(n <= MOST);
+    struct timeline timelines[MAX];
+    CU_ASSERT_FATAL(n <= MAX);
     for (size_t i = 0; i < n; i++) {
         struct strait_outcome o = strait_outcome_of(fast, on_three_ranks(all[i]), "default",
                                                     &strait_sim, (struct strait_trial_options){0});

@@ -150,11 +150,11 @@ static struct timeline check(const struct strait_strategy *s, const char *exchan
 
 static void all_run(void)
 {
-    enum { MOST = 64 };
+    enum { MAX = 64 };
     size_t n;
     const struct strait_strategy *const *all = strait_strategies(&n);
-    struct timeline timelines[MOST];
-    CU_ASSERT_FATAL(n <= MOST);
+    struct timeline timelines[MAX];
+    CU_ASSERT_FATAL(n <= MAX);
     for (size_t i = 0; i < n && can_emulate(); i++) {
         timelines[i] = check(all[i], NULL);
         expect_unlike_others(timelines, i + 1);

@@ -19,7 +19,7 @@
 #include "parts.h"
 
 /* NCCL's pieces: its buffer of 4 MiB in 8 steps. No more than 128, for large models. */
-enum { N_TREES = 2, PIECE_BYTES = 4 * 1024 * 1024 / 8, MOST_PIECES = 128 };
+enum { N_TREES = 2, PIECE_BYTES = 4 * 1024 * 1024 / 8, MAX_PIECES = 128 };
 
 /* The place of a rank's position in a tree, and back. */
 static int mirrored(int n, int tree, int i)
@@ -94,7 +94,7 @@ void strait_all_reduce_by_trees(struct strait_rank *r, struct strait_group g,
 {
     struct node tree[N_TREES];
     const double half_bytes = 4.0 * (double)strait_n_elems(x) / N_TREES;
-    const int n = (int)fmin(MOST_PIECES, fmax(1, ceil(half_bytes / PIECE_BYTES)));
+    const int n = (int)fmin(MAX_PIECES, fmax(1, ceil(half_bytes / PIECE_BYTES)));
     if (g.n == 1)
         return;
     for (int t = 0; t < N_TREES; t++)

@@ -24,7 +24,7 @@
 #include "parts.h"
 
 /* Source: kMaxSegmentSize of gloo/allreduce.h; the window of its loops. */
-enum { MOST_SEGMENT_BYTES = 1024 * 1024, WINDOW = 2 };
+enum { MAX_SEGMENT_BYTES = 1024 * 1024, WINDOW = 2 };
 
 /* One half of the all-reduce on one rank: sends segments first_sent, first_sent + 1, ... around,
  * and receives first_got, ... Channels: the loop reads the group's, which carries segments;
@@ -151,7 +151,7 @@ static void run_half(struct strait_rank *r, struct half *h)
 /* Segments of a tensor of n_elems in the ring of n > 1 ranks: a multiple of n. */
 static int segments_of(size_t n_elems, int n)
 {
-    const double most = ceil(4.0 * (double)n_elems / MOST_SEGMENT_BYTES);
+    const double most = ceil(4.0 * (double)n_elems / MAX_SEGMENT_BYTES);
     return (int)(ceil(fmax(most, 2.0 * n) / n) * n);
 }
 

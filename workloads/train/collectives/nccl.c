@@ -31,7 +31,7 @@ enum {
     SLICE_BYTES = 1 << 20,
     SLICES = 2,
     LL_CHUNK_BYTES = 32 << 10,
-    LEAST_SLICE_BYTES = 32 << 10,
+    MIN_SLICE_BYTES = 32 << 10,
     /* Threads times bytes of a thread under which a sum takes one channel less (comm.h, tuning.cc):
      * Simple, slow cards; LL, times the ranks of a ring. */
     SIMPLE_CHANNEL_BYTES = 256 * 64,
@@ -44,7 +44,7 @@ static const double card_gbytes_per_s[] = {48, 30, 28, 24, 20, 18,  15,  12,   1
 /* Source: ncclTunerConstantsDefaults and treeCorrectionFactor of tuning.cc; us; LL, Simple. With
  * one accelerator a node a ring's step has the tree's latency, and Simple's ring 1.4 times that. */
 static const double tree_base_us[] = {6.8, 8.4}, ring_base_us[] = {6.6, 8.4}, hop_us[] = {5.0, 14};
-static const double PLATEAU = 1.4, LEAST_PLATEAU_BYTES = 64;
+static const double PLATEAU = 1.4, MIN_PLATEAU_BYTES = 64;
 static const double tree_factor[2][24] = {
     {1, 1, 1, 1, .9, .8, .7, .7, .7, .7, .6, .5, .4, .4, .5, .6, .7, .8, .9, 1, 1, 1, 1, 1},
     {.9, .9, .9, .9, .9, .9, .9, .8, .7, .6, .6, .5,
@@ -67,7 +67,7 @@ static double ring_us(int n, double bytes, double gbytes_per_s, bool ll)
     const int n_steps = 2 * (n - 1);
     const double algorithm_gbytes_per_s = gbytes_per_s * (ll ? 0.5 : 1) * n / n_steps;
     double us = ring_base_us[!ll] + n_steps * hop_us[!ll];
-    if (!ll && bytes / (STRAIT_NCCL_CHANNELS * n) >= LEAST_PLATEAU_BYTES)
+    if (!ll && bytes / (STRAIT_NCCL_CHANNELS * n) >= MIN_PLATEAU_BYTES)
         us *= PLATEAU;
     return us + bytes / (1000 * algorithm_gbytes_per_s);
 }
@@ -125,7 +125,7 @@ static void chunk_of(size_t *lo, size_t *hi, const struct ring *ring, const stru
 
 static int n_slices(const struct ring *ring, size_t n_elems)
 {
-    return !ring->plan.is_ll && 4 * n_elems > LEAST_SLICE_BYTES ? SLICES : 1;
+    return !ring->plan.is_ll && 4 * n_elems > MIN_SLICE_BYTES ? SLICES : 1;
 }
 
 static void pass(struct strait_rank *r, const struct ring *ring, const struct channel *c,

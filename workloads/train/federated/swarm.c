@@ -110,8 +110,8 @@ static bool has_bit(double bits, int bit)
 static void step_together(struct strait_rank *r, struct stage *s, const double *words)
 {
     const int batch = (int)words[SWARM_BATCH], me = (strait_me(r) - 1) / s->n_stages;
-    int ranks[SWARM_MOST_PEERS], n = 0;
-    for (int bit = 0; bit < SWARM_MOST_PEERS; bit++)
+    int ranks[SWARM_MAX_PEERS], n = 0;
+    for (int bit = 0; bit < SWARM_MAX_PEERS; bit++)
         if (has_bit(words[SWARM_MEMBERS], bit))
             ranks[n++] = bit * s->n_stages + s->stage + 1;
     s->n_stepped = batch + 1;
@@ -126,7 +126,7 @@ static void step_together(struct strait_rank *r, struct stage *s, const double *
                           STRAIT_AR_RING);
     }
     strait_step_layers(r, s->first, s->end, NULL, 1);
-    for (int bit = 0; bit < SWARM_MOST_PEERS && strait_me(r) == ranks[0]; bit++)
+    for (int bit = 0; bit < SWARM_MAX_PEERS && strait_me(r) == ranks[0]; bit++)
         if (has_bit(words[SWARM_NEWCOMERS], bit))
             strait_send(r, bit * s->n_stages + s->stage + 1, SWARM_STATE, batch,
                         strait_snapshot(r, strait_codec(r, "none"), NAN, s->w));
@@ -194,11 +194,11 @@ static bool uses_stream(const struct strait_experiment *e, int src, int dst, int
 static int check_peers(const struct strait_experiment *e, int n_stages, struct strait_error *err)
 {
     if (n_stages > e->n_clients || (size_t)n_stages > e->model->n_layers ||
-        (e->n_clients - 1) / n_stages >= SWARM_MOST_PEERS)
+        (e->n_clients - 1) / n_stages >= SWARM_MAX_PEERS)
         return strait_refuse_at(err, e->file, "/strategy/stages",
                                 "expected at most the %d peers and the model's %zu layers, and at "
                                 "most %d peers a stage, found %d",
-                                e->n_clients, e->model->n_layers, SWARM_MOST_PEERS, n_stages);
+                                e->n_clients, e->model->n_layers, SWARM_MAX_PEERS, n_stages);
     for (int stage = 0; stage < n_stages; stage++) {
         bool one_stays = false;
         for (int i = stage + 1; i < e->n_ranks; i += n_stages)

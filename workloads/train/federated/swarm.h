@@ -8,7 +8,7 @@ enum { SWARM_MICRO, SWARM_STEP, SWARM_ATTEMPT };              /* words of a micr
 enum { SWARM_BATCH, SWARM_ORDER, SWARM_MEMBERS, SWARM_NEWCOMERS }; /* of an order to a peer */
 /* Tags below those of microbatches: orders, and what peers say. */
 enum { SWARM_ASK = -1, SWARM_SUM = -2, SWARM_STOP = -3, SWARM_BACK = -4 };
-enum { SWARM_MOST_PEERS = 50 }; /* of a stage: bits of a word */
+enum { SWARM_MAX_PEERS = 50 }; /* of a stage: bits of a word */
 
 struct strait_experiment;
 

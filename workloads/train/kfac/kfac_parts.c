@@ -10,7 +10,7 @@
 const char *const kfac_encodes[] = {"gradients", "factors", "all", NULL};
 
 enum { END = -1, NONE = KFAC_NONE };
-static const double LEAST_S = 1e-5; /* of contention that is made up for */
+static const double MIN_S = 1e-5; /* of contention that is made up for */
 static const double LONGEST_INVERSE_S = 1e12;
 
 /* --- the lane ----------------------------------------------------------------------------- */
@@ -70,7 +70,7 @@ static void contend(struct kfac *k)
                      busy_s = k->busy_s + (since_s < 0 ? 0 : strait_now_s(k->r) - since_s),
                      beside_s = busy_s - k->paid_s;
         k->paid_s = busy_s;
-        if (beside_s <= LEAST_S)
+        if (beside_s <= MIN_S)
             return;
         strait_work(k->r, STRAIT_SPAN_COMPUTE, strait_device(k->r), share * beside_s, NULL, NULL);
     }

@@ -6,11 +6,11 @@
 
 /* A trial's last rounds are timed: those after its third mark. The first is half of the trial
  * before, and the next ones warm up, as in DeAR's tuner. */
-enum { STRAIT_TUNER_FIRST_TIMED = 3, STRAIT_TUNER_LEAST_ROUNDS = 4 };
+enum { STRAIT_TUNER_FIRST_TIMED = 3, STRAIT_TUNER_MIN_ROUNDS = 4 };
 
 struct strait_tuner {
     struct strait_bayes bayes; /* thresholds and what a round takes, s */
-    int n_trials, n_rounds;    /* of a trial, at least STRAIT_TUNER_LEAST_ROUNDS */
+    int n_trials, n_rounds;    /* of a trial, at least STRAIT_TUNER_MIN_ROUNDS */
     double fusion_bytes;       /* of this trial */
     double third_mark_s;
 };

@@ -22,7 +22,7 @@
 enum { TO_SWITCH, TO_SERVER, TO_WORKER }; /* channels; a tag is a piece, counted over all rounds */
 enum { JOB, BITS, HOW };                  /* words: of which workers it is the sum */
 enum { FRESH, PASSED_BY, AGAIN, RESULT }; /* how */
-enum { MOST_WORKERS = 50 };               /* of a job: bits of a word */
+enum { MAX_WORKERS = 50 };                /* of a job: bits of a word */
 
 struct atp {
     int n_jobs, n_workers, n_racks, n_slots, n_pieces; /* workers of a job; pieces of a round */
@@ -347,11 +347,11 @@ static int check(const struct strait_experiment *e, struct strait_error *err)
 {
     const struct atp a = atp_of(e);
     if ((a.n_workers + 1) * a.n_jobs + a.n_racks != e->n_ranks || a.n_workers < 1 ||
-        a.n_workers > MOST_WORKERS)
+        a.n_workers > MAX_WORKERS)
         return strait_refuse_at(err, e->file, "/clients",
                                 "expected %d jobs of 1 to %d workers and a server each, and %d "
                                 "switches, found %d ranks",
-                                a.n_jobs, MOST_WORKERS, a.n_racks, e->n_ranks);
+                                a.n_jobs, MAX_WORKERS, a.n_racks, e->n_ranks);
     if (a.n_racks > a.n_workers)
         return strait_refuse_at(err, e->file, "/strategy/racks",
                                 "expected at most the %d workers of a job, found %d", a.n_workers,

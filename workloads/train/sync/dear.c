@@ -176,7 +176,7 @@ static const struct strait_param params[] = {
     {"trials", "bayes: thresholds that are tried", STRAIT_PARAM_INTEGER, .min = 1,
      .max = STRAIT_BAYES_MAX_POINTS, .fallback = 10},
     {"trial_rounds", "bayes: rounds of a trial; those after the third are timed",
-     STRAIT_PARAM_INTEGER, .min = STRAIT_TUNER_LEAST_ROUNDS, .max = 1e6, .fallback = 5},
+     STRAIT_PARAM_INTEGER, .min = STRAIT_TUNER_MIN_ROUNDS, .max = 1e6, .fallback = 5},
     STRAIT_SUMS_PARAM,
     STRAIT_LAUNCH_PARAM,
     STRAIT_UPDATE_PARAM,

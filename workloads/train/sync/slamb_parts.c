@@ -8,7 +8,7 @@
  * below SMALL_ELEMS a matrix is averaged in every step; trust ratios of matrices have a limit, and
  * one of 1000 above, which a decay of 0.01 leaves to elements whose two terms cancel. */
 enum { SMALL_ELEMS = 9000 };
-static const double LEAST_TRUST = 0.01;
+static const double MIN_TRUST = 0.01;
 static const double BETA_1 = 0.9, BETA_2 = 0.999, EPSILON = 1e-6, DECAY = 0.01; /* LAMB's */
 
 /* --- the mask -------------------------------------------------------------------------------- */
@@ -162,7 +162,7 @@ static void lamb_tensor(const struct slamb_work *k, struct step s, size_t at,
         const double lr = fresh * k->lr + (1 - fresh) * own_lr;
         double trust = fresh * s.trust[0] + (1 - fresh) * s.trust[1];
         if (row->n_dims > 1)
-            trust = fmax(trust, LEAST_TRUST);
+            trust = fmax(trust, MIN_TRUST);
         k->w[at + i] -= (float)(lr * trust * update_of(k, &s, at + i));
     }
 }

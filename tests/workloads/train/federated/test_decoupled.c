@@ -30,8 +30,8 @@ struct setting {
 
 static double expected_s(const struct setting *s, const struct costs *c)
 {
-    enum { MOST = 256 };
-    static double sent[MOST][8], result[MOST]; /* arrivals at the syncer; departures from it */
+    enum { MAX = 256 };
+    static double sent[MAX][8], result[MAX]; /* arrivals at the syncer; departures from it */
     const int n_syncs = s->n_rounds * s->n_parts;
     const double part = 1.0 / s->n_parts,
                  hop_s = (c->model_bytes * part + 96) / c->rate_bytes_per_s + 0.01,
@@ -39,7 +39,7 @@ static double expected_s(const struct setting *s, const struct costs *c)
                  take_s = part * (2 * c->copy_s + c->add_s);
     double now[8] = {0};
     int step[8] = {0}, at[8] = {0}, taken[8] = {0};
-    long sent_at[8][MOST];
+    long sent_at[8][MAX];
     for (int k = 0; k < n_syncs; k++) {
         const int due =
             k / s->n_parts * s->n_steps + (k % s->n_parts + 1) * s->n_steps / s->n_parts;

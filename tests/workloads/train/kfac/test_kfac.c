@@ -11,7 +11,7 @@
 #include "tests/kit/harness.h"
 #include "tests/kit/suite.h"
 
-enum { MOST = 9 };
+enum { MAX = 9 };
 
 /* --- sizes --------------------------------------------------------------------------------- */
 
@@ -53,7 +53,7 @@ static double best_load(const double *cost, int n, int n_workers, bool contiguou
     for (int i = 0; i < n; i++)
         n_all *= n_workers;
     for (long code = 0; code < n_all; code++) {
-        int owner[MOST];
+        int owner[MAX];
         bool blocks = true;
         long rest = code;
         for (int i = 0; i < n; i++, rest /= n_workers) {
@@ -70,8 +70,8 @@ static void placed(void)
 {
     for (uint64_t seed = 0; seed < 40; seed++) {
         const int n = 3 + (int)(seed % 5), n_workers = 2 + (int)(seed % 2);
-        double cost[MOST], none[MOST] = {0};
-        int owner[MOST];
+        double cost[MAX], none[MAX] = {0};
+        int owner[MAX];
         for (int i = 0; i < n; i++)
             cost[i] = draw(seed, (uint64_t)i);
         CU_ASSERT_EQUAL(strait_place_contiguous(owner, n, cost, n_workers), 0);
@@ -111,9 +111,9 @@ static double end_of(const double *ready, const double *bytes, int n, unsigned c
 static void fused(void)
 {
     for (uint64_t seed = 0; seed < 200; seed++) {
-        const int n = 1 + (int)(seed % MOST);
-        double ready[MOST], bytes[MOST], end_s, best_s = INFINITY;
-        int first[MOST + 1];
+        const int n = 1 + (int)(seed % MAX);
+        double ready[MAX], bytes[MAX], end_s, best_s = INFINITY;
+        int first[MAX + 1];
         for (int i = 0; i < n; i++) {
             ready[i] = (i > 0 ? ready[i - 1] : 0) + draw(seed, (uint64_t)i);
             bytes[i] = 1e6 * draw(seed, 100 + (uint64_t)i);

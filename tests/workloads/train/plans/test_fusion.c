@@ -6,10 +6,10 @@
 #include "core/random.h"
 #include "tests/kit/suite.h"
 
-enum { MOST = 10 };
+enum { MAX = 10 };
 
 struct example {
-    double bytes[MOST], fwd_s[MOST], bwd_s[MOST];
+    double bytes[MAX], fwd_s[MAX], bwd_s[MAX];
 };
 
 static struct strait_layer_costs layers_of(struct example *e, int n)
@@ -28,7 +28,7 @@ static void fixed_sizes(void)
 {
     struct example e = {.bytes = {5, 4, 3, 30, 2, 1}};
     const struct strait_layer_costs c = layers_of(&e, 6);
-    int first[MOST + 1];
+    int first[MAX + 1];
     struct strait_fusion f = {.first = first};
     strait_fuse_none(&f, &c);
     is_plan(&f, (const int[]){0, 1, 2, 3, 4, 5, 6}, 6);
@@ -58,7 +58,7 @@ static void rule(void)
     struct example e = {.bytes = {1, 1, 2, 3}, .bwd_s = {26, 2.5, 0.5, 1}};
     const struct strait_layer_costs c = layers_of(&e, 4);
     const struct strait_linear_cost all_reduce = {1, 1};
-    int first[MOST + 1];
+    int first[MAX + 1];
     struct strait_fusion f = {.first = first};
     strait_fuse_merge(&f, &c, all_reduce);
     is_plan(&f, (const int[]){0, 1, 2, 4}, 3);
@@ -74,8 +74,8 @@ static void rule_is_greedy(void)
     struct example e = {.bytes = {0.1, 0.1, 10}, .bwd_s = {4, 0.9, 0.1}};
     const struct strait_layer_costs c = layers_of(&e, 3);
     const struct strait_linear_cost all_reduce = {1, 1};
-    int first[MOST + 1];
-    double end_s[MOST + 1];
+    int first[MAX + 1];
+    double end_s[MAX + 1];
     struct strait_fusion f = {.first = first};
     strait_fuse_merge(&f, &c, all_reduce);
     is_plan(&f, (const int[]){0, 1, 3}, 2);
@@ -91,7 +91,7 @@ static double exhaustive_s(const struct strait_layer_costs *c, struct strait_lin
 {
     double best_s = INFINITY;
     for (unsigned cuts = 0; cuts < 1u << (c->n - 1); cuts++) {
-        int first[MOST + 1];
+        int first[MAX + 1];
         struct strait_fusion f = {.n_buckets = 1, .first = first};
         first[0] = 0;
         for (int l = 1; l < c->n; l++)
@@ -112,15 +112,15 @@ static void all_plans(void)
     for (unsigned i = 0; i < N_MODELS; i++) {
         struct strait_sequence s = strait_sequence_at(strait_random_bits(1, "plans", i, 0));
         struct example e = {0};
-        struct strait_layer_costs c = layers_of(&e, 1 + (int)(i % MOST));
+        struct strait_layer_costs c = layers_of(&e, 1 + (int)(i % MAX));
         for (int l = 0; l < c.n; l++) {
             e.bytes[l] = pow(10, 3 * strait_sequence_unit(&s));
             e.bwd_s[l] = pow(10, 3 * strait_sequence_unit(&s));
         }
         const struct strait_linear_cost all_reduce = {1e3 * strait_sequence_unit(&s),
                                                       2 * strait_sequence_unit(&s)};
-        int first[MOST + 1];
-        double end_s[MOST + 1];
+        int first[MAX + 1];
+        double end_s[MAX + 1];
         struct strait_fusion f = {.first = first};
         const double min_s = exhaustive_s(&c, all_reduce);
         strait_fuse_best(&f, end_s, &c, all_reduce);

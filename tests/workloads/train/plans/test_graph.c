@@ -4,7 +4,7 @@
 #include "workloads/train/plans/graph.h"
 #include "tests/kit/suite.h"
 
-enum { MOST = 33 };
+enum { MAX = 33 };
 
 static const enum strait_graph all[] = {STRAIT_GRAPH_RING, STRAIT_GRAPH_TORUS,
                                         STRAIT_GRAPH_EXPONENTIAL, STRAIT_GRAPH_ONE_PEER,
@@ -40,7 +40,7 @@ static void by_hand(void)
 /* One step: x_i becomes the mean of its own and what it is sent. */
 static void mix(double *x, enum strait_graph g, int n, int round)
 {
-    double mixed[MOST] = {0};
+    double mixed[MAX] = {0};
     for (int i = 0; i < n; i++) {
         int n_here = 1;
         mixed[i] = x[i];
@@ -59,8 +59,8 @@ static void mix(double *x, enum strait_graph g, int n, int round)
 static void keeps_the_mean(void)
 {
     for (int k = 0; k < N_GRAPHS; k++)
-        for (int n = 1; n <= MOST; n++) {
-            double x[MOST], mean = 0;
+        for (int n = 1; n <= MAX; n++) {
+            double x[MAX], mean = 0;
             for (int i = 0; i < n; i++)
                 mean += (x[i] = i * i) / n;
             for (int step = 0; step < 2000; step++)

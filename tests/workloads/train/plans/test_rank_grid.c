@@ -6,7 +6,7 @@
 #include "tests/kit/suite.h"
 #include "workloads/train/plans/rank_grid.h"
 
-enum { MOST = 12 };
+enum { MAX = 12 };
 
 /* Two stages, three replicas, two ranks a place: where each stands, there and back. */
 static void positions(void)
@@ -26,15 +26,15 @@ static void positions(void)
 }
 
 struct world {
-    double delay_s[MOST * MOST], s_per_byte[MOST * MOST], load_s[MOST * MOST];
-    int links[MOST * MOST][STRAIT_GRID_HOPS]; /* a link of its own for each pair */
+    double delay_s[MAX * MAX], s_per_byte[MAX * MAX], load_s[MAX * MAX];
+    int links[MAX * MAX][STRAIT_GRID_HOPS]; /* a link of its own for each pair */
     struct strait_grid_traffic traffic;
 };
 
 static void begin(struct world *w, double activation_bytes, double gradient_bytes, int n_micro)
 {
     memset(w, 0, sizeof(*w));
-    for (int i = 0; i < MOST * MOST; i++)
+    for (int i = 0; i < MAX * MAX; i++)
         for (int k = 0; k < STRAIT_GRID_HOPS; k++)
             w->links[i][k] = k == 0 ? i : -1;
     w->traffic = (struct strait_grid_traffic){.activation_bytes = activation_bytes,
@@ -44,7 +44,7 @@ static void begin(struct world *w, double activation_bytes, double gradient_byte
                                               .links = (const int(*)[STRAIT_GRID_HOPS])w->links,
                                               .s_per_byte = w->s_per_byte,
                                               .load_s = w->load_s,
-                                              .n_links = MOST * MOST};
+                                              .n_links = MAX * MAX};
 }
 
 /* Two stages of two replicas: pipelines 0 > 1 and 2 > 3, rings 0 - 2 and 1 - 3. Four microbatches
@@ -65,8 +65,8 @@ static void costs(void)
         }
     CU_ASSERT_DOUBLE_EQUAL(strait_grid_s(&g, &w.traffic), 27 + 11, 1e-12);
     for (int i = 0; i < 4 * 4; i++)
-        w.links[i][1] = MOST * MOST - 1;
-    w.s_per_byte[MOST * MOST - 1] = 0.1;
+        w.links[i][1] = MAX * MAX - 1;
+    w.s_per_byte[MAX * MAX - 1] = 0.1;
     CU_ASSERT_DOUBLE_EQUAL(strait_grid_s(&g, &w.traffic), 42 + 14, 1e-12);
 }
 
@@ -108,7 +108,7 @@ static void sites(void)
     for (int wide = 0; wide < 2; wide++) {
         struct world w;
         struct strait_grid g = {1, 2, 3, false, NULL};
-        int places[MOST], scratch[MOST], all[MOST] = {0, 1, 2, 3, 4, 5};
+        int places[MAX], scratch[MAX], all[MAX] = {0, 1, 2, 3, 4, 5};
         begin(&w, wide ? 1e7 : 1e5, wide ? 1e5 : 1e7, 4);
         two_sites(&w, 6);
         strait_grid_search(places, scratch, &g, &w.traffic);
@@ -127,7 +127,7 @@ static void any_network(void)
         struct world w;
         struct strait_grid g = {2, 2 + seed % 3, 6 / (2 + seed % 3), seed % 2 == 1, NULL};
         const int n = strait_grid_places(&g);
-        int places[MOST], scratch[MOST], seen[MOST] = {0};
+        int places[MAX], scratch[MAX], seen[MAX] = {0};
         uint64_t state = 7 + (uint64_t)seed;
         begin(&w, 1e6, 1e7, 8);
         for (int i = 0; i < n * n; i++) {

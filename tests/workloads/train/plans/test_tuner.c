@@ -40,7 +40,7 @@ static void times_after_the_third_mark(void)
 /* Trials of four rounds time one: (16 - 9) / 1 = 7 s. */
 static void shortest_trials(void)
 {
-    struct strait_tuner t = new_tuner(1, STRAIT_TUNER_LEAST_ROUNDS);
+    struct strait_tuner t = new_tuner(1, STRAIT_TUNER_MIN_ROUNDS);
     mark_all(&t, 1, 4);
     CU_ASSERT_DOUBLE_EQUAL(t.bayes.y[0], 7, 1e-12);
 }

@@ -3,7 +3,7 @@
 #include "tests/kit/live_world.h"
 #include "tests/kit/strategy_world.h"
 
-enum { N = 5, MOST_ROUNDS = 6 };
+enum { N = 5, MAX_ROUNDS = 6 };
 
 /* Each message is the model; a round of n ranks sends one for each edge of the graph. */
 static void bytes(void)
@@ -164,7 +164,7 @@ static void dpsgd_by_hand(void)
         if (!run_five(&o, cases[i].form))
             return;
         five_of(&f, o.trial->learn);
-        for (int round = 0; round < MOST_ROUNDS; round++) {
+        for (int round = 0; round < MAX_ROUNDS; round++) {
             double old[N][DIM];
             memcpy(old, f.x, sizeof(old));
             mix(&f, old, cases[i].w, round);
@@ -181,12 +181,12 @@ static void delayed_by_hand(void)
 {
     enum { DELAY = 2 };
     static struct five f;
-    static double old[MOST_ROUNDS][N][DIM];
+    static double old[MAX_ROUNDS][N][DIM];
     struct live o;
     if (!run_five(&o, "{\"name\":\"dpsgd\",\"rounds\":6,\"delay\":2}"))
         return;
     five_of(&f, o.trial->learn);
-    for (int round = 0; round < MOST_ROUNDS; round++) {
+    for (int round = 0; round < MAX_ROUNDS; round++) {
         memcpy(old[round], f.x, sizeof(f.x));
         for (int i = 0; i < N && round >= DELAY; i++)
             for (int d = 0; d < DIM; d++) {
@@ -226,7 +226,7 @@ static void choco_on(const char *strategy, const double w[N][N], double sum)
     if (!run_five(&o, strategy))
         return;
     five_of(&f, o.trial->learn);
-    for (int round = 0; round < MOST_ROUNDS; round++) {
+    for (int round = 0; round < MAX_ROUNDS; round++) {
         double old[N][DIM];
         memcpy(old, f.x, sizeof(old));
         five_step(&f, old);
