@@ -544,7 +544,8 @@ $(BUILD)/strait-mpi.so: mpi/module/module.c mpi/calls.h
 # All tests are one program. Every file tests/.../test_NAME.c declares a suite, whose variable is
 # the name of the file; the list of all is written here and read by tests/kit/runner/main.c.
 # Tests are compiled once and run once: what optimises them takes longer than it saves.
-TEST_OPTIMISED := $(if $(filter mutants,$(MODE)),-O0,$(if $(filter release,$(MODE)),-O1))
+# So little of it hides values from the warnings that sanitizers hide them from.
+TEST_OPTIMISED := $(if $(filter mutants,$(MODE)),-O0,$(if $(filter release,$(MODE)),-O1 $(BLINDED)))
 $(BUILD)/tests/bench/%.o: TEST_OPTIMISED :=
 $(BUILD)/tests/%.o: TEST_FLAGS = -DSTRAIT_TEST=$(basename $(@F)) $(TEST_OPTIMISED) \
                                 $(if $(filter coverage,$(MODE)),-fno-profile-arcs -fno-test-coverage)
