@@ -62,9 +62,10 @@ static json_t *step_of(const struct strait_candidate *from, const struct strait_
         "pointer", pointer, "from", was, "to", is, "round_s", to->round_s, "saves_s",
         from->round_s - to->round_s, "more_money_a_round",
         strait_json_number(to->money - from->money), "more_per_hour",
-        strait_json_number(q->prices.any ? strait_prices_per_h(&q->prices, to->labels) -
-                                               strait_prices_per_h(&q->prices, from->labels)
-                                         : NAN));
+        strait_json_number(q->prices.any
+                               ? strait_prices_per_h(&q->prices, to->labels, to->point) -
+                                     strait_prices_per_h(&q->prices, from->labels, from->point)
+                               : NAN));
     free(axis);
     free(old);
     free(new);

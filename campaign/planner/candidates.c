@@ -92,7 +92,7 @@ static void fill(struct strait_candidate *c, const struct search *s)
     c->high_s = json_array_size(interval) == 2 ? json_number_value(json_array_get(interval, 1))
                                                : use.round_s;
     c->bytes = use.server_bytes + use.clients_bytes;
-    c->money = strait_prices_of_round(&q->prices, &use, c->labels);
+    c->money = strait_prices_of_round(&q->prices, &use, c->labels, c->point);
     c->energy_j = strait_energy_of_round_j(&q->prices, &use);
     strait_known_accuracy_of(&c->accuracy, q, s->curves, c->point, c->row);
     c->n_rounds = q->target == STRAIT_TARGET_ACCURACY ? c->accuracy.n_rounds

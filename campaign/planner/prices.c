@@ -137,22 +137,51 @@ void strait_prices_release(struct strait_prices *p)
     p->per_h = NULL;
 }
 
-double strait_prices_per_h(const struct strait_prices *p, const json_t *labels)
+/* "5 Gbps" is "5000 Mbps". */
+static bool same_quantity(const char *a, const char *b)
+{
+    static const enum strait_unit units[] = {STRAIT_UNIT_LINK_RATE, STRAIT_UNIT_TIME,
+                                             STRAIT_UNIT_PERCENT, STRAIT_UNIT_BYTES,
+                                             STRAIT_UNIT_SPEED};
+    double x, y;
+    for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++)
+        if (strait_quantity_parse(&x, units[i], a, NULL, NULL) == 0 &&
+            strait_quantity_parse(&y, units[i], b, NULL, NULL) == 0)
+            return fabs(x - y) <= 1e-12 * fabs(x); /* "0.3 Gbps" is rounded as "300 Mbps" is not */
+    return false;
+}
+
+static double price_of(const json_t *prices, const char *text)
+{
+    const json_t *exact = json_object_get(prices, text);
+    const char *name;
+    json_t *amount;
+    if (exact)
+        return json_number_value(exact);
+    json_object_foreach ((json_t *)prices, name, amount)
+        if (same_quantity(name, text))
+            return json_number_value(amount);
+    return 0;
+}
+
+double strait_prices_per_h(const struct strait_prices *p, const json_t *labels, const json_t *point)
 {
     double sum = 0;
     const char *pointer;
-    json_t *value;
-    json_object_foreach ((json_t *)labels, pointer, value) {
-        char *text = strait_label_value(value);
-        const json_t *of = json_object_get(json_object_get(p->per_h, pointer), text ? text : "");
-        sum += json_number_value(of);
+    json_t *prices;
+    json_object_foreach (p->per_h, pointer, prices) {
+        const json_t *label = json_object_get(labels, pointer);
+        json_t *fixed = label ? NULL : strait_json_leaf(point, pointer);
+        char *text = label || fixed ? strait_label_value(label ? label : fixed) : NULL;
+        sum += text ? price_of(prices, text) : 0;
         free(text);
+        json_decref(fixed);
     }
     return sum;
 }
 
 double strait_prices_of_round(const struct strait_prices *p, const struct strait_use_of_round *use,
-                              const json_t *labels)
+                              const json_t *labels, const json_t *point)
 {
     if (!p->any)
         return NAN;
@@ -160,7 +189,7 @@ double strait_prices_of_round(const struct strait_prices *p, const struct strait
                BYTES_PER_GB +
            use->round_s / S_PER_H *
                (use->n_accelerators * p->accelerator_per_h + use->n_server_cores * p->core_per_h +
-                strait_prices_per_h(p, labels));
+                strait_prices_per_h(p, labels, point));
 }
 
 double strait_energy_of_round_j(const struct strait_prices *p,

@@ -26,11 +26,14 @@ struct strait_use_of_round {
     double server_bytes, clients_bytes;     /* sent, frames included */
     double accelerator_busy_s, core_busy_s; /* of all together */
 };
-/** Money of a round; NAN where no price is known. labels: values of varied pointers. */
+/** Money of a round; NAN where no price is known. labels: values of varied pointers; point: the
+ *  experiment, for what stands at other pointers. */
 double strait_prices_of_round(const struct strait_prices *p, const struct strait_use_of_round *use,
-                              const json_t *labels);
-/** Money an hour for what the labels name alone. */
-double strait_prices_per_h(const struct strait_prices *p, const json_t *labels);
+                              const json_t *labels, const json_t *point);
+/** Money an hour for what has a price an hour alone. A quantity has it in whatever unit it is
+ *  written. */
+double strait_prices_per_h(const struct strait_prices *p, const json_t *labels,
+                           const json_t *point);
 /** Energy of a round in joules, of accelerators and cores while they are busy; NAN: no watts. */
 double strait_energy_of_round_j(const struct strait_prices *p,
                                 const struct strait_use_of_round *use);

@@ -37,24 +37,48 @@ static void an_hour(void)
                     "{\"/network/server/rate\": {\"10 Gbps\": \"1.5 EUR/h\"}}}",
                     &err),
         0);
-    CU_ASSERT_DOUBLE_EQUAL(strait_prices_of_round(&p, &use, fast), 12.4, 1e-12);
-    CU_ASSERT_DOUBLE_EQUAL(strait_prices_of_round(&p, &use, slow), 10.9, 1e-12);
-    CU_ASSERT_DOUBLE_EQUAL(strait_prices_per_h(&p, fast), 1.5, 1e-12);
+    CU_ASSERT_DOUBLE_EQUAL(strait_prices_of_round(&p, &use, fast, NULL), 12.4, 1e-12);
+    CU_ASSERT_DOUBLE_EQUAL(strait_prices_of_round(&p, &use, slow, NULL), 10.9, 1e-12);
+    CU_ASSERT_DOUBLE_EQUAL(strait_prices_per_h(&p, fast, NULL), 1.5, 1e-12);
     CU_ASSERT_DOUBLE_EQUAL(strait_energy_of_round_j(&p, &use), 610 * 3600.0, 1e-6);
     CU_ASSERT_STRING_EQUAL(p.currency, "EUR");
     strait_prices_release(&p);
     /* one price for all egress; what has no price costs nothing, but money is known */
     CU_ASSERT_EQUAL_FATAL(read_prices(&p, "{\"egress\": \"0.1 USD/GB\"}", &err), 0);
-    CU_ASSERT_DOUBLE_EQUAL(strait_prices_of_round(&p, &use, fast), 3, 1e-12);
+    CU_ASSERT_DOUBLE_EQUAL(strait_prices_of_round(&p, &use, fast, NULL), 3, 1e-12);
     CU_ASSERT(isnan(strait_energy_of_round_j(&p, &use)));
     strait_prices_release(&p);
     /* watts alone are no money */
     CU_ASSERT_EQUAL_FATAL(read_prices(&p, "{\"watts\": {\"core\": \"10 W\"}}", &err), 0);
-    CU_ASSERT(isnan(strait_prices_of_round(&p, &use, fast)));
+    CU_ASSERT(isnan(strait_prices_of_round(&p, &use, fast, NULL)));
     CU_ASSERT_DOUBLE_EQUAL(strait_energy_of_round_j(&p, &use), 36000, 1e-9);
     strait_prices_release(&p);
     json_decref(fast);
     json_decref(slow);
+}
+
+/* A price stands for the quantity, in whatever unit; what does not vary has its price too. */
+static void an_hour_of_what_is_there(void)
+{
+    struct strait_prices p;
+    struct strait_error err = {0};
+    json_t *label = json_pack("{s:s}", "/network/server/rate", "5 Gbps"),
+           *other = json_pack("{s:s}", "/codec", "none"),
+           *point = json_pack("{s:{s:{s:s}}, s:i}", "network", "server", "rate", "5e3 Mbps",
+                              "clients", 4);
+    CU_ASSERT_EQUAL_FATAL(
+        read_prices(&p,
+                    "{\"per_hour\": {\"/network/server/rate\": {\"500 Mbps\": \"0.5 EUR/h\", "
+                    "\"5000 Mbps\": \"1.5 EUR/h\"}, \"/clients\": {\"4\": \"8 EUR/h\"}}}",
+                    &err),
+        0);
+    CU_ASSERT_DOUBLE_EQUAL(strait_prices_per_h(&p, label, NULL), 1.5, 1e-12);
+    CU_ASSERT_DOUBLE_EQUAL(strait_prices_per_h(&p, other, NULL), 0, 1e-12);
+    CU_ASSERT_DOUBLE_EQUAL(strait_prices_per_h(&p, other, point), 9.5, 1e-12);
+    strait_prices_release(&p);
+    json_decref(label);
+    json_decref(other);
+    json_decref(point);
 }
 
 static void refusals(void)
@@ -92,6 +116,7 @@ static void refusals(void)
 
 static const struct strait_test tests[] = {
     {"an hour costs what its parts do", an_hour},
+    {"what is there has its price an hour, whatever its unit", an_hour_of_what_is_there},
     {"wrong prices are refused by name", refusals},
 };
 STRAIT_SUITE("campaign/planner/prices", tests);
