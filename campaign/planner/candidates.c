@@ -168,14 +168,34 @@ static enum strait_holds holds(const struct strait_candidate *c,
                                       : STRAIT_MISSES;
 }
 
+enum { TIME_DIGITS = 4, MONEY_DIGITS = 3 };
+
 /* Smaller is better; what is not known is worst. */
 static double worse(double value)
 {
     return isfinite(value) ? value : INFINITY;
 }
 
+/* To so many digits, as it is shown: what lies below is the headers of some packets, or a sum in
+ * another order, and decides nothing. */
+static double shown(double value, int digits)
+{
+    if (value == 0 || !isfinite(value))
+        return value;
+    const double unit = pow(10, floor(log10(fabs(value))) - digits + 1);
+    return round(value / unit) * unit;
+}
+
+/* Money as it is shown, so that of two that cost the same the quicker is better. */
+static double shown_money(double money)
+{
+    return shown(worse(money), MONEY_DIGITS);
+}
+
 /* What the front is about. */
 enum { N_GOALS = 5 };
+static const int digits_of[N_GOALS] = {TIME_DIGITS, TIME_DIGITS, MONEY_DIGITS, MONEY_DIGITS,
+                                       MONEY_DIGITS}; /* of each in tables */
 static void goals_of(double goals[N_GOALS], const struct strait_candidate *c, bool to_accuracy,
                      double plain)
 {
@@ -201,22 +221,13 @@ static void find_front(struct strait_candidates *c, const struct strait_plan_que
             bool worse_in_none = true, better = false;
             goals_of(b, &c->all[k], to_accuracy, plain ? plain->accuracy : 1);
             for (int g = 0; g < N_GOALS; g++) {
-                worse_in_none = worse_in_none && b[g] <= a[g];
-                better = better || b[g] < a[g];
+                const double x = shown(a[g], digits_of[g]), y = shown(b[g], digits_of[g]);
+                worse_in_none = worse_in_none && y <= x;
+                better = better || y < x;
             }
             c->all[i].front = !(worse_in_none && better);
         }
     }
-}
-
-/* Money to three digits, as it is shown: the headers of some packets more decide nothing, then the
- * quicker is better. */
-static double shown_money(double money)
-{
-    if (!(money > 0) || !isfinite(money))
-        return worse(money);
-    const double unit = pow(10, floor(log10(money)) - 2);
-    return round(money / unit) * unit;
 }
 
 /* What is made small among those that may be recommended. */
@@ -270,19 +281,19 @@ static void order(struct strait_candidates *c)
     c->refused = sorted;
 }
 
-/* Cores that are not used and pieces of what is not encoded change nothing. */
-static void find_equals(struct strait_candidates *c, const struct strait_plan_question *q)
+/* Cores that are not used and pieces of what is not encoded change nothing that is shown. */
+static void find_equals(struct strait_candidates *c)
 {
     double a[N_GOALS], b[N_GOALS];
     for (size_t i = 0; i < c->n; i++) {
         c->all[i].equal_to = i;
-        goals_of(a, &c->all[i], q->target == STRAIT_TARGET_ACCURACY, 1);
+        goals_of(a, &c->all[i], false, 1);
         for (size_t k = 0; k < i && c->all[i].equal_to == i; k++) {
             bool same = json_equal(json_object_get(c->all[i].row, "codec"),
                                    json_object_get(c->all[k].row, "codec"));
-            goals_of(b, &c->all[k], q->target == STRAIT_TARGET_ACCURACY, 1);
+            goals_of(b, &c->all[k], false, 1);
             for (int g = 0; g < N_GOALS; g++)
-                same = same && (a[g] == b[g] || fabs(a[g] - b[g]) <= 1e-9 * fabs(a[g]));
+                same = same && shown(a[g], digits_of[g]) == shown(b[g], digits_of[g]);
             if (same)
                 c->all[i].equal_to = k;
         }
@@ -302,7 +313,7 @@ static void judge(struct strait_candidates *c, const struct strait_plan_question
     find_front(c, q);
     if (c->n > 0)
         qsort(c->all, c->n, sizeof(*c->all), by_rank);
-    find_equals(c, q);
+    find_equals(c);
 }
 
 static int name_codecs(struct strait_candidates *c, struct strait_error *err)

@@ -211,6 +211,24 @@ static void accuracy(void)
     tear_down();
 }
 
+/* A round trip that is shorter by a microsecond, at a price: of half a minute nobody sees it, so that
+ * the dearer one is on no front. */
+static void front(void)
+{
+    set_up();
+    struct strait_candidates c =
+        find("\"target\": {\"round\": \"1000 s\"}, \"prices\": {\"accelerator\": \"2 EUR/h\", "
+             "\"per_hour\": {\"/network/client/rtt\": {\"39.999 ms\": \"1 EUR/h\"}}}, "
+             "\"vary\": {\"/network/client/rtt\": [\"40 ms\", \"39.999 ms\"]}",
+             false);
+    CU_ASSERT_EQUAL_FATAL(c.n, 2);
+    CU_ASSERT_STRING_EQUAL(strait_text_of(c.all[0].labels, "/network/client/rtt"), "40 ms");
+    CU_ASSERT(c.all[1].round_s < c.all[0].round_s);
+    CU_ASSERT(c.all[0].front && !c.all[1].front);
+    strait_candidates_release(&c);
+    tear_down();
+}
+
 /* Strategies without a parameter that varies are refused with the reason, the rest is answered. */
 static void combinations(void)
 {
@@ -351,7 +369,7 @@ static void refusals(void)
         {"\"target\": {\"accuracy\": 88}, " RATES, "#/target/accuracy",
          "expected a number of at most 1, found 88"},
         {"\"target\": {\"round\": \"3 s\"}", "#/vary", "expected an object of JSON Pointers"},
-        {"\"target\": {\"round\": \"3 s\"}, \"vary\": {\"/clients\": []}", "#/vary/~1clients",
+        {"\"target\": {\"round\": \"3 s\"}, \"vary\": {\"/codec\": []}", "#/vary/~1codec",
          "expected an array of at least one value"},
         {"\"target\": {\"round\": \"3 s\"}, \"price\": {}, " RATES, "plan.json",
          "unknown key \"price\", did you mean \"prices\"?"},
@@ -377,6 +395,7 @@ static const struct strait_test tests[] = {
     {"a budget is kept by the quickest that it pays for", budget},
     {"no codec of unknown accuracy is recommended unless asked", accuracy},
     {"values that do not go together are named", combinations},
+    {"what is worse in digits that nobody sees is on no front", front},
     {"the answer says what to buy and what limits", whole},
     {"the answer is a sentence of what was found", sentences},
     {"wrong plan files are refused by name", refusals},
