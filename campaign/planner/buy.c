@@ -87,7 +87,7 @@ json_t *strait_plan_answer_buy(const struct strait_candidates *c, size_t of,
     size_t n = 0;
     for (size_t i = 0; steps && i < c->n; i++) {
         const char *pointer = only_difference(from->labels, c->all[i].labels);
-        if (pointer && c->all[i].round_s < from->round_s)
+        if (pointer && c->all[i].round_s < from->round_s && (c->all[i].eligible || !from->eligible))
             steps[n++] = step_of(from, &c->all[i], pointer, q);
     }
     if (steps)

@@ -38,6 +38,21 @@ static bool same_codec(const json_t *a, const json_t *b)
     return same;
 }
 
+/* Whether two strategies are equally accurate where nothing is encoded, as far as is known. */
+static bool steps_alike(const char *a, const char *b)
+{
+    const struct strait_strategy *x = strait_strategy_find(a), *y = strait_strategy_find(b);
+    return strcmp(a, b) == 0 || (x && y && x->is_exact && y->is_exact);
+}
+
+/* A lossless codec is as good as none in the experiment's own strategy; in another one that may lose
+ * something by itself (the ranks of PowerSGD), only where its steps are exact. */
+static bool loses_nothing(const struct strait_plan_question *q, const char *strategy)
+{
+    const struct strait_strategy *s = strait_strategy_find(strategy);
+    return strcmp(strategy, q->strategy) == 0 || (s && s->is_exact);
+}
+
 /* What was trained holds for its own model, strategy and number of clients. */
 static bool is_of(const json_t *of, const json_t *row)
 {
@@ -55,9 +70,13 @@ static const json_t *stated_of(const struct strait_plan_question *q, const json_
 {
     size_t i;
     json_t *entry;
+    const char *strategy = strait_text_of(row, "strategy");
     json_array_foreach (q->known, i, entry) {
         const json_t *of = json_object_get(entry, "codec"),
                      *of_down = json_object_get(entry, "download_codec");
+        const char *stated = json_string_value(json_object_get(entry, "strategy"));
+        if (!json_object_get(entry, "of") && !steps_alike(stated ? stated : q->strategy, strategy))
+            continue;
         const bool same_down =
             same_codec(of_down, down) || (is_lossless(of_down) && is_lossless(down));
         if (is_of(json_object_get(entry, "of"), row) && same_down &&
@@ -72,10 +91,13 @@ void strait_known_accuracy_of(struct strait_known_accuracy *out,
                               const struct strait_curves *curves, const json_t *point,
                               const json_t *row)
 {
-    const json_t *codec = json_object_get(point, "codec"),
-                 *down = json_object_get(point, "download_codec");
+    json_t *resolved = json_copy((json_t *)point);
+    strait_codec_same_resolve(resolved);
+    const json_t *codec = json_object_get(resolved, "codec"),
+                 *down = json_object_get(resolved, "download_codec");
     *out = (struct strait_known_accuracy){.accuracy = NAN, .spread = NAN, .n_rounds = NAN};
-    out->lossless = is_lossless(codec) && is_lossless(down);
+    out->lossless = is_lossless(codec) && is_lossless(down) &&
+                    loses_nothing(q, strait_text_of(row, "strategy"));
     const json_t *stated = stated_of(q, codec, down, out->lossless, row);
     const struct strait_curve *curve = stated ? NULL : strait_tradeoff_curve(curves, row);
     if (stated) {
@@ -96,4 +118,5 @@ void strait_known_accuracy_of(struct strait_known_accuracy *out,
         snprintf(out->source, sizeof(out->source), "lossless: as without a codec");
     }
     out->known = stated || curve || out->lossless;
+    json_decref(resolved);
 }

@@ -6,7 +6,7 @@
 
 struct strait_known_accuracy {
     bool known;      /* stated or recorded, or the codec is lossless */
-    bool lossless;   /* both directions: as without a codec */
+    bool lossless;   /* both directions, and the strategy too: as without a codec */
     double accuracy; /* 0 to 1; NAN: not known, though a lossless one is as good as none */
     double spread;   /* half of what chance may do to it; NAN: not known */
     double n_rounds; /* until the target accuracy; NAN: not known, or never */
@@ -14,7 +14,7 @@ struct strait_known_accuracy {
 };
 
 /** Of the row of a point: stated in the question (the entry whose "codec" is the point's, with a
- *  "download_codec", by default lossless), else of a trained run of the folders that it names with
+ *  "download_codec", by default lossless, and a "strategy", by default the experiment's), else of a trained run of the folders that it names with
  *  this codec, model, strategy and number of clients, else of the recorded run with this codec,
  *  model and number of clients (strait_tradeoff_curve), else not known. Lossless codecs are what
  *  "none" is. */

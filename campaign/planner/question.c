@@ -10,6 +10,7 @@
 #include "core/names.h"
 #include "core/shipped.h"
 #include "workloads/ask/named.h"
+#include "workloads/ask/strategy.h"
 #include "trained_accuracy.h"
 
 enum { PATH_CHARS = 4096 };
@@ -25,7 +26,13 @@ static int read_target(struct strait_plan_question *q, struct strait_object *o,
         return -1;
     strait_object_where(o, "target", where, sizeof(where));
     int failed = 0;
-    if (strait_object_has(&t, "round")) {
+    const int n_given = strait_object_has(&t, "round") + strait_object_has(&t, "accuracy") +
+                        strait_object_has(&t, "budget");
+    if (n_given > 1) {
+        failed = strait_refuse(err, where,
+                               "expected one of \"round\", \"accuracy\" and \"budget\", found %d",
+                               n_given);
+    } else if (strait_object_has(&t, "round")) {
         q->target = STRAIT_TARGET_ROUND;
         failed =
             strait_object_quantity(&t, &q->target_value, "round", STRAIT_UNIT_TIME, 1e-9, 1e9, err);
@@ -64,25 +71,70 @@ static int read_prices(struct strait_plan_question *q, struct strait_object *o,
     return failed ? -1 : 0;
 }
 
-/* {"codec": ..., "accuracy": 0.88, "source": "..."}, its codec written out. */
-static int read_stated(struct strait_object *k, json_t *entry, const char *file,
+/* Of a strategy or a codec. */
+static const char *name_of(const json_t *named)
+{
+    const char *name = json_string_value(named);
+    return name ? name : json_string_value(json_object_get(named, "name"));
+}
+
+/* A name that no candidate can have would leave its accuracy unused without a word. */
+static int check_names(struct strait_object *k, const char *strategy, struct strait_error *err)
+{
+    static const char *const keys[2] = {"codec", "download_codec"};
+    char where[2 * STRAIT_JSON_POINTER_MAX];
+    const char *names[STRAIT_JSON_MAX_KEYS + 1] = {NULL};
+    size_t n;
+    const struct strait_strategy *const *all = strait_strategies(&n);
+    for (int i = 0; i < 2; i++) {
+        const char *name = name_of(strait_object_value(k, keys[i]));
+        const struct strait_codec_ops *ops = name ? strait_codec_find(name) : NULL;
+        if (ops && strait_codec_unavailable(ops)) /* whose candidates are refused as such */
+            continue;
+        struct strait_codec_choice choice = {.profile = NULL};
+        const int failed = strait_codec_choice_read(&choice, k, keys[i], err);
+        strait_codec_choice_release(&choice);
+        if (failed)
+            return -1;
+    }
+    if (!strategy || strait_strategy_find(strategy))
+        return 0;
+    for (size_t i = 0; i < n && i < STRAIT_JSON_MAX_KEYS; i++)
+        names[i] = all[i]->name;
+    return strait_refuse_name(err, STRAIT_ERR_INPUT,
+                              strait_object_where(k, "strategy", where, sizeof(where)),
+                              "a strategy (strait list strategies)", strategy, names);
+}
+
+/* {"codec": ..., "accuracy": 0.88, "source": "..."}, its codec written out. Rounds are those to the
+ * target, which the accuracy has to reach. */
+static int read_stated(const struct strait_plan_question *q, struct strait_object *k, json_t *entry,
                        struct strait_error *err)
 {
-    const char *source;
+    const char *source, *strategy, *const file = q->file;
     double accuracy;
     long rounds;
     char where[2 * STRAIT_JSON_POINTER_MAX];
     if (strait_object_number(k, &accuracy, "accuracy", 0, 1, err) != 0 ||
-        strait_object_integer_or(k, &rounds, "rounds", 1, 1000000000, 1, err) != 0 ||
+        strait_object_integer_or(k, &rounds, "rounds", 1, 1000000000, 0, err) != 0 ||
+        strait_object_string_or(k, &strategy, "strategy", NULL, err) != 0 ||
         strait_object_string(k, &source, "source", err) != 0)
         return -1;
-    if (strait_named_expand(entry, file, err) != 0) /* "sz:range=1e-3" */
+    if (q->target == STRAIT_TARGET_ACCURACY && rounds > 0 && accuracy < q->target_value)
+        return strait_refuse(err, strait_object_where(k, "rounds", where, sizeof(where)),
+                             "expected no rounds to accuracy %g of a codec that ends at %g",
+                             q->target_value, accuracy);
+    json_t *name = json_incref(json_object_get(entry, "strategy"));
+    const int failed = strait_named_expand(entry, file, err); /* "sz:range=1e-3" */
+    if (name)
+        json_object_set_new(entry, "strategy", name);
+    if (failed)
         return -1;
-    strait_object_value(k, "download_codec");
+    strait_codec_same_resolve(entry);
     if (!strait_object_value(k, "codec"))
         return strait_refuse(err, strait_object_where(k, "codec", where, sizeof(where)),
                              "expected a codec, found nothing");
-    return strait_object_close(k, err);
+    return check_names(k, strategy, err) != 0 ? -1 : strait_object_close(k, err);
 }
 
 /* {"results": "results/fashion"}: an entry of each row that trained. */
@@ -96,6 +148,28 @@ static int read_trained(const struct strait_plan_question *q, json_t *all, struc
                : strait_trained_accuracy_add(
                      all, folder, q->target == STRAIT_TARGET_ACCURACY ? q->target_value : NAN,
                      strait_object_where(k, "results", where, sizeof(where)), err);
+}
+
+/* Two statements of one codec, of which one would be left unread. */
+static int check_once(const struct strait_plan_question *q, const json_t *stated,
+                      struct strait_error *err)
+{
+    static const char *const keys[] = {"codec", "download_codec", "strategy"};
+    char pointer[STRAIT_JSON_POINTER_MAX];
+    for (size_t i = 0; i < json_array_size(stated); i++)
+        for (size_t k = 0; k < i; k++) {
+            bool same = true;
+            for (size_t n = 0; n < sizeof(keys) / sizeof(*keys); n++) {
+                json_t *a = json_object_get(json_array_get(stated, i), keys[n]),
+                       *b = json_object_get(json_array_get(stated, k), keys[n]);
+                same = same && (a == b || json_equal(a, b));
+            }
+            snprintf(pointer, sizeof(pointer), "/accuracy/%zu", i);
+            if (same)
+                return strait_refuse_at(err, q->file, pointer,
+                                        "expected each codec once, found that of /accuracy/%zu", k);
+        }
+    return 0;
 }
 
 /* "accuracy": what is known beside what was recorded. What is stated comes before what was trained,
@@ -120,9 +194,10 @@ static int read_known(struct strait_plan_question *q, struct strait_object *o,
         else if (strait_object_has(&k, "results"))
             failed = read_trained(q, trained, &k, err);
         else
-            failed =
-                read_stated(&k, entry, q->file, err) != 0 || json_array_append(stated, entry) != 0;
+            failed = read_stated(q, &k, entry, err) != 0 || json_array_append(stated, entry) != 0;
     }
+    if (!failed)
+        failed = check_once(q, stated, err);
     json_array_extend(stated, trained);
     json_decref(trained);
     q->known = stated;
@@ -148,12 +223,43 @@ static json_t *base_of(struct strait_plan_question *q, struct strait_object *o,
                       "expected an experiment: an object, a name or a path");
         return NULL;
     }
-    (void)q;
     if (strait_sweep_load(&sweep, json_string_value(value), NULL, 0, err) != 0)
         return NULL;
     json_t *base = json_incref(sweep->base);
+    q->base_file = strdup(sweep->file);
     strait_sweep_free(sweep);
     return base;
+}
+
+/* Both have pointers as keys, and none is in both. */
+static int check_axes(const struct strait_plan_question *q, const json_t *set, const json_t *vary,
+                      struct strait_error *err)
+{
+    const json_t *const both[] = {set, vary};
+    static const char *const at[] = {"/set", "/vary"};
+    const char *pointer;
+    json_t *value;
+    if (!json_is_object(vary))
+        return strait_refuse_at(err, q->file, "/vary",
+                                "expected an object of JSON Pointers and arrays, as \"vary\" of an "
+                                "experiment");
+    if (set && !json_is_object(set))
+        return strait_refuse_at(err, q->file, "/set",
+                                "expected an object of JSON Pointers with one value each");
+    for (int i = 0; i < 2; i++)
+        json_object_foreach ((json_t *)both[i], pointer, value) {
+            if (*pointer != '/')
+                return strait_refuse_at(
+                    err, q->file, at[i],
+                    "expected a JSON Pointer such as /clients, found \"%s\"%s%s%s", pointer,
+                    ", did you mean \"/", pointer, "\"?");
+            if (i == 0 && json_object_get(vary, pointer))
+                return strait_refuse_at(err, q->file, at[i],
+                                        "expected what does not vary, found \"%s\", which "
+                                        "\"vary\" has too",
+                                        pointer);
+        }
+    return 0;
 }
 
 /* One sweep of what is set (an axis of one value each) and what may vary. */
@@ -163,23 +269,26 @@ static int make_sweep(struct strait_plan_question *q, struct strait_object *o,
     const json_t *set = strait_object_value(o, "set"), *vary = strait_object_value(o, "vary");
     const char *pointer;
     json_t *value, *all = json_object(), *base = base_of(q, o, err);
-    char where[2 * STRAIT_JSON_POINTER_MAX];
-    int failed = base ? 0 : -1;
-    strait_object_where(o, "vary", where, sizeof(where));
-    if (!failed && (!json_is_object(vary) || (set && !json_is_object(set))))
-        failed = strait_refuse(err, where,
-                               "expected an object of JSON Pointers and arrays, as \"vary\" of an "
-                               "experiment, and \"set\" of pointers and values");
-    json_object_foreach ((json_t *)set, pointer, value)
-        json_object_set_new(all, pointer, json_pack("[O]", value));
+    int failed = base ? check_axes(q, set, vary, err) : -1;
+    if (!failed)
+        json_object_foreach ((json_t *)set, pointer, value)
+            json_object_set_new(all, pointer, json_pack("[O]", value));
+    q->set = json_deep_copy(set);
     q->vary = json_deep_copy(vary);
     if (!failed && (json_object_update(all, q->vary) != 0))
         failed = strait_error_memory(err, NULL);
     if (!failed)
         failed = strait_sweep_of(&q->sweep, q->file, base, all, err);
     if (!failed && q->sweep->n_points > STRAIT_PLAN_MAX_CANDIDATES)
-        failed = strait_refuse(err, where, "expected at most %d candidates, found %zu: vary less",
-                               STRAIT_PLAN_MAX_CANDIDATES, q->sweep->n_points);
+        failed = strait_refuse_at(err, q->file, "/vary",
+                                  "expected at most %d candidates, found %zu: vary less",
+                                  STRAIT_PLAN_MAX_CANDIDATES, q->sweep->n_points);
+    if (!failed) {
+        const char *name = name_of(json_object_get(q->set, "/strategy"));
+        name = name ? name : json_string_value(json_object_get(q->set, "/strategy/name"));
+        name = name ? name : name_of(json_object_get(q->sweep->base, "strategy"));
+        q->strategy = name ? name : "";
+    }
     json_decref(all);
     json_decref(base);
     return failed;
@@ -213,7 +322,7 @@ int strait_plan_question_load(struct strait_plan_question *q, const char *path,
 {
     char shipped[PATH_CHARS], folder[3500];
     struct strait_object o;
-    *q = (struct strait_plan_question){.title = ""};
+    *q = (struct strait_plan_question){.title = "", .strategy = ""};
     if (!strchr(path, '/') && !strchr(path, '.')) {
         strait_share_path(folder, sizeof(folder), "experiments/plans");
         snprintf(shipped, sizeof(shipped), "%s/%.500s.json", folder, path);
@@ -239,29 +348,13 @@ void strait_plan_question_release(struct strait_plan_question *q)
 {
     strait_sweep_free(q->sweep);
     strait_prices_release(&q->prices);
+    json_decref(q->set);
     json_decref(q->vary);
     json_decref(q->known);
     json_decref(q->json);
     free(q->file);
+    free(q->base_file);
     memset(q, 0, sizeof(*q));
-}
-
-void strait_plan_question_place(const struct strait_plan_question *q, struct strait_error *err)
-{
-    static const char *const own[] = {"schema", "title",     "rounds", "least_accuracy",
-                                      "prices", "target",    "set",    "accuracy",
-                                      "vary",   "experiment"};
-    const size_t n = q->file ? strlen(q->file) : 0;
-    bool is_own = false;
-    char pointer[sizeof(err->where)], key[sizeof(err->where)];
-    if (n == 0 || strncmp(err->where, q->file, n) != 0 || strncmp(err->where + n, "#/", 2) != 0)
-        return;
-    snprintf(pointer, sizeof(pointer), "%s", err->where + n + 1);
-    snprintf(key, sizeof(key), "%.*s", (int)strcspn(pointer + 1, "/"), pointer + 1);
-    for (size_t i = 0; i < sizeof(own) / sizeof(*own); i++)
-        is_own |= strcmp(own[i], key) == 0;
-    if (!is_own)
-        snprintf(err->where + n, sizeof(err->where) - n, "#/experiment%s", pointer);
 }
 
 json_t *strait_plan_question_point(const struct strait_plan_question *q, size_t i, json_t **labels,

@@ -12,17 +12,19 @@ enum strait_target_kind { STRAIT_TARGET_ROUND, STRAIT_TARGET_ACCURACY, STRAIT_TA
 enum { STRAIT_PLAN_MAX_CANDIDATES = 10000 };
 
 struct strait_plan_question {
-    json_t *json; /* the file; owns the texts below */
-    char *file;   /* owned */
+    json_t *json;         /* the file; owns the texts below */
+    char *file;           /* owned */
+    char *base_file;      /* of the experiment, where that is a name or a path; owned */
+    const char *strategy; /* of the experiment before anything varies; "" if it has none */
     const char *title;
     enum strait_target_kind target;
     double target_value;   /* seconds a round, accuracy from 0 to 1, or money */
     long n_rounds;         /* of the whole job; 0: not said */
     double least_accuracy; /* of what is recommended; NAN: no worse than without a codec */
-    json_t *known; /* array of {"codec", "accuracy", "rounds", "source"}, those that were trained
+    json_t *known; /* array of {"codec", "accuracy", "rounds", "source"}; those that were trained
                       with "of" and "spread" (trained_accuracy.h); owned */
     struct strait_prices prices;
-    json_t *vary;               /* {pointer: values} of the file; owned */
+    json_t *set, *vary;         /* {pointer: value} and {pointer: values} of the file; owned */
     struct strait_sweep *sweep; /* the candidates */
 };
 
@@ -32,8 +34,8 @@ struct strait_plan_question {
 int strait_plan_question_load(struct strait_plan_question *q, const char *path,
                               struct strait_error *err);
 void strait_plan_question_release(struct strait_plan_question *q);
-/** Name the place of an error in the plan's file: what it says of the experiment stands below
- *  "/experiment" there. */
+/** Name the place of an error in the plan's file: that of the value of "set" or "vary" which is
+ *  wrong, else below "/experiment" there, or in the experiment's own file. */
 void strait_plan_question_place(const struct strait_plan_question *q, struct strait_error *err);
 /** Candidate i: its resolved point, and its values of "vary" as labels. A new reference, or NULL
  *  with *err: INPUT when its values do not go together. */

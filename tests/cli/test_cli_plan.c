@@ -191,13 +191,13 @@ static void places(void)
     } cases[] = {
         {"\"wan-check\"", "1",
          "strait: p.json#/vary: expected an object of JSON Pointers and arrays, as \"vary\" of an "
-         "experiment, and \"set\" of pointers and values\n"},
+         "experiment\n"},
         {"\"wan-check\"", "{\"/clients\": []}",
          "strait: p.json#/vary/~1clients: expected an array of at least one value\n"},
         {"{\"clients\": 0}", "{\"/codec\": [\"none\"]}",
          "strait: p.json#/experiment/clients: expected an integer of at least 1, found 0\n"},
         {"\"wan-check\"", "{\"/network/client/rate\": [\"1 Gbs\"]}",
-         "strait: p.json#/experiment/network/client/rate: expected a rate such as \"1 Gbps\", "
+         "strait: p.json#/vary/~1network~1client~1rate: expected a rate such as \"1 Gbps\", "
          "found "
          "\"1 Gbs\"\n"},
     };

@@ -294,3 +294,23 @@ int strait_codec_short_expand(json_t *experiment, const char *key, const char *f
                ? 0
                : strait_error_memory(err, where);
 }
+
+void strait_codec_same_resolve(json_t *json)
+{
+    const json_t *up = json_object_get(json, "codec"),
+                 *down = json_object_get(json, "download_codec");
+    const json_t *name = json_is_object(down) ? json_object_get(down, "name") : down;
+    const char *of_up = json_string_value(json_is_object(up) ? json_object_get(up, "name") : up);
+    if (!json_is_string(name) || strcmp(json_string_value(name), "same") != 0)
+        return;
+    if (!of_up || strcmp(of_up, "none") == 0) {
+        json_object_set_new(json, "download_codec", json_string("none"));
+        return;
+    }
+    json_t *both = json_is_object(up) ? json_deep_copy(up) : json_pack("{s:s}", "name", of_up);
+    json_t *rest = json_is_object(down) ? json_deep_copy(down) : json_object();
+    json_object_del(rest, "name");
+    json_object_update(both, rest);
+    json_decref(rest);
+    json_object_set_new(json, "download_codec", both);
+}

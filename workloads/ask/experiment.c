@@ -300,28 +300,6 @@ static int read_all(struct strait_experiment *e, struct strait_object *o, struct
     return strait_object_close(o, err);
 }
 
-/* "download_codec": "same" is the upload's, and {"name": "same", ...} that with other settings; of
- * no codec, none. It is resolved here, so that a point is the same however it was written. */
-static void resolve_same(json_t *json)
-{
-    const json_t *up = json_object_get(json, "codec"),
-                 *down = json_object_get(json, "download_codec");
-    const json_t *name = json_is_object(down) ? json_object_get(down, "name") : down;
-    const char *of_up = json_string_value(json_is_object(up) ? json_object_get(up, "name") : up);
-    if (!json_is_string(name) || strcmp(json_string_value(name), "same") != 0)
-        return;
-    if (!of_up || strcmp(of_up, "none") == 0) {
-        json_object_set_new(json, "download_codec", json_string("none"));
-        return;
-    }
-    json_t *both = json_is_object(up) ? json_deep_copy(up) : json_pack("{s:s}", "name", of_up);
-    json_t *rest = json_is_object(down) ? json_deep_copy(down) : json_object();
-    json_object_del(rest, "name");
-    json_object_update(both, rest);
-    json_decref(rest);
-    json_object_set_new(json, "download_codec", both);
-}
-
 /* Without "clients", as many as the network lists. */
 static void resolve_clients(json_t *json)
 {
@@ -346,7 +324,7 @@ int strait_experiment_read(struct strait_experiment **out, const char *file, con
         strait_experiment_free(e);
         return strait_error_memory(err, NULL);
     }
-    resolve_same(e->json);
+    strait_codec_same_resolve(e->json);
     resolve_clients(e->json);
     if (strait_object_open(&o, e->file, "", e->json, err) != 0 || read_all(e, &o, err) != 0 ||
         (e->strategy->check && e->strategy->check(e, err) != 0)) {

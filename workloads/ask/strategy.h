@@ -68,6 +68,9 @@ struct strait_strategy {
                             const struct strait_experiment *e);
     bool takes_edges; /* has the key "edges": a table of pairs of ranks */
     bool trains;      /* real training: with "training" it moves and applies real updates */
+    /** Whether without a codec its steps are those of one machine with all batches, and so as
+     *  accurate as those of any other such strategy. */
+    bool is_exact;
     /** How many ranks train: the first ones, not counting the server of `has_server`. NULL: all. */
     int (*n_workers)(const struct strait_experiment *e);
     /** Rounds after which the schedule repeats, so that a steady state may be extrapolated

@@ -360,6 +360,7 @@ const struct strait_strategy strait_strategy_pipeline = {
     .source = "Huang et al., GPipe, NeurIPS 2019; 1F1B with a flush: Narayanan et al., ICML 2021; "
               "interleaved: Narayanan et al., SC 2021; tensor: Shoeybi et al., Megatron-LM, 2019; "
               "network: Yuan et al., DT-FM, NeurIPS 2022",
+    .is_exact = true,
     .approximates = "activations and their gradients are coded as recorded gradients of "
                     "parameters are",
     .uplink_kind = "grad",

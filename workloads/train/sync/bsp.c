@@ -98,6 +98,7 @@ const struct strait_strategy strait_strategy_bsp = {
         "double tree: Sanders et al., 2009; gloo: gloo/allreduce.cc; pat: Jeaugey, 2025; "
         "open_mpi: coll/tuned and pml/ob1 of 4.1.4; nccl: src/graph/tuning.cc; with a codec as "
         "C-Coll does (Huang et al., 2023)",
+    .is_exact = true,
     .trains = true,
     .sums = true,
     .uplink_kind = "grad",

@@ -217,6 +217,7 @@ const struct strait_strategy strait_strategy_bytescheduler = {
     .name = "bytescheduler",
     .summary = "gradients in partitions, those that the next forward pass needs first go first",
     .source = "Peng et al., ByteScheduler, SOSP 2019",
+    .is_exact = true,
     .trains = true,
     .n_workers = strait_servers_n_training,
     .sums = true,

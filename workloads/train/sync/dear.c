@@ -185,6 +185,7 @@ const struct strait_strategy strait_strategy_dear = {
     .name = "dear",
     .summary = "reduce-scatter behind the backward pass, all-gather behind the next forward pass",
     .source = "Zhang et al., DeAR, ICDCS 2023",
+    .is_exact = true,
     .trains = true,
     .sums = true,
     .uplink_kind = "grad",

@@ -156,6 +156,7 @@ const struct strait_strategy strait_strategy_fusion = {
     .name = "fusion",
     .summary = "gradients all-reduced in buckets of a fixed size behind the backward pass",
     .source = "Li et al., PyTorch Distributed, VLDB 2020; Sergeev and Del Balso, Horovod, 2018",
+    .is_exact = true,
     .trains = true,
     .sums = true,
     .uplink_kind = "grad",

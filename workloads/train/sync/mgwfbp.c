@@ -42,6 +42,7 @@ const struct strait_strategy strait_strategy_mgwfbp = {
     .name = "mgwfbp",
     .summary = "wait-free back-propagation with layers merged by what an all-reduce costs",
     .source = "Shi et al., MG-WFBP, INFOCOM 2019",
+    .is_exact = true,
     .trains = true,
     .sums = true,
     .uplink_kind = "grad",

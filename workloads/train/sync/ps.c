@@ -34,6 +34,7 @@ const struct strait_strategy strait_strategy_ps = {
     .name = "ps",
     .summary = "data parallelism over a sharded parameter server: push, add, pull",
     .source = "Li et al., OSDI 2014; co-located as BytePS, Jiang et al., OSDI 2020",
+    .is_exact = true,
     .trains = true,
     .n_workers = strait_servers_n_training,
     .uplink_kind = "grad",

@@ -69,6 +69,7 @@ const struct strait_strategy strait_strategy_wfbp = {
     .name = "wfbp",
     .summary = "wait-free back-propagation: each layer summed as its gradient comes",
     .source = "Zhang et al., Poseidon, USENIX ATC 2017",
+    .is_exact = true,
     .trains = true,
     .n_workers = strait_servers_n_training,
     .sums = true,

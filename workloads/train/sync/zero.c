@@ -391,6 +391,7 @@ const struct strait_strategy strait_strategy_zero = {
     .summary = "ZeRO-1 to ZeRO-3 (FSDP): state, gradients and parameters kept in parts by ranks",
     .source = "Rajbhandari et al., SC 2020; Zhao et al., VLDB 2023; ZeRO++: Wang et al., 2023; "
               "SDP4Bit: Jia et al., NeurIPS 2024",
+    .is_exact = true,
     .trains = true,
     .uplink_kind = "grad",
     .downlink_kind = "param",
