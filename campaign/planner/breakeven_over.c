@@ -86,8 +86,47 @@ static int scale_ports(json_t *point, const char *pointer, double factor)
     return n;
 }
 
-/* Returns: NULL, or why it cannot be varied. */
-static const char *read_own(struct over *o)
+/* So many times as many clients of each kind that the network lists, at least one. Returns: how many
+ * there are then; 0: it lists none. */
+static long scale_counts(json_t *point, double factor)
+{
+    json_t *ports = json_object_get(json_object_get(point, "network"), "client"), *port;
+    size_t i;
+    long n = 0;
+    json_array_foreach (ports, i, port) {
+        const json_t *count = json_object_get(port, "count");
+        const long scaled =
+            lround(fmax(1, factor * (count ? (double)json_integer_value(count) : 1)));
+        json_object_set_new(port, "count", json_integer(scaled));
+        n += scaled;
+    }
+    return n;
+}
+
+static bool is_of_clients(const struct over *o)
+{
+    return strcmp(o->pointer, "/clients") == 0;
+}
+
+static long scale(const struct over *o, json_t *point, double factor)
+{
+    return is_of_clients(o) ? scale_counts(point, factor) : scale_ports(point, o->pointer, factor);
+}
+
+/* Whether there may be so many times as many: strategies ask for some number of clients at least. */
+static bool is_readable(const struct over *o, double factor)
+{
+    struct strait_experiment *e = NULL;
+    json_t *point = json_deep_copy(o->resolved);
+    const bool is =
+        scale(o, point, factor) > 0 && strait_experiment_read(&e, o->setup->file, point, NULL) == 0;
+    strait_experiment_free(e);
+    json_decref(point);
+    return is;
+}
+
+/* Returns: NULL, or why it cannot be varied. span: to how many times as much and as little. */
+static const char *read_own(struct over *o, double span)
 {
     static const enum strait_unit units[N_UNITS] = {STRAIT_UNIT_LINK_RATE, STRAIT_UNIT_TIME,
                                                     STRAIT_UNIT_PERCENT, STRAIT_UNIT_BYTES,
@@ -108,12 +147,14 @@ static const char *read_own(struct over *o)
     }
     if (!own) {
         json_t *copy = json_deep_copy(o->resolved);
-        if (!read && scale_ports(copy, o->pointer, 1) > 0) {
+        if (!read && scale(o, copy, 1) > 0) {
             o->own = 1;
             o->form = FACTOR;
             read = true;
         }
         json_decref(copy);
+        if (read && is_of_clients(o) && !(is_readable(o, 1 / span) && is_readable(o, span)))
+            return "fewer or more clients are not possible with these settings";
     }
     return !read ? "the experiment has no such number" : o->own > 0 ? NULL : "it is 0";
 }
@@ -152,10 +193,15 @@ static const char *value_text(char text[TEXT_CHARS], const struct over *o, doubl
 {
     if (o->form == QUANTITY)
         return strait_quantity_format(text, TEXT_CHARS, o->unit, value);
-    if (o->form == WHOLE)
+    if (o->form == WHOLE) {
         snprintf(text, TEXT_CHARS, "%.0f", value);
-    else
+    } else if (is_of_clients(o)) {
+        json_t *copy = json_deep_copy(o->resolved);
+        snprintf(text, TEXT_CHARS, "%ld", scale_counts(copy, value));
+        json_decref(copy);
+    } else {
         snprintf(text, TEXT_CHARS, "%.3g%s", value, o->form == FACTOR ? " times" : "");
+    }
     return text;
 }
 
@@ -166,7 +212,7 @@ static json_t *point_at(const struct over *o, long i, struct strait_error *err)
     json_t *vary, *point = NULL;
     if (o->form == FACTOR) {
         point = json_deep_copy(o->resolved);
-        scale_ports(point, o->pointer, value_of(o, i));
+        scale(o, point, value_of(o, i));
         return point;
     }
     vary = json_pack("{s:[o]}", o->pointer, value_json(o, value_of(o, i)));
@@ -288,7 +334,7 @@ int strait_breakeven_over(json_t **record, const struct strait_plan_setup *setup
 {
     struct over o = {.setup = setup, .resolved = resolved, .pointer = pointer};
     long counts[COARSE], n_values;
-    const char *why = read_own(&o);
+    const char *why = read_own(&o, span);
     *record = NULL;
     if (why) {
         *record = json_pack("{s:s, s:s}", "pointer", pointer, "why", why);

@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 #include "analysis/fields.h"
 #include "core/units.h"
 #include "tests/kit/suite.h"
@@ -19,12 +20,13 @@ static json_t *search(const char *pointer, const char *network, double span)
     struct strait_profile *profile;
     struct strait_error err = {0};
     json_t *record = NULL;
+    const char *clients = strstr(network, "\"count\"") ? "" : "\"clients\": 1, ";
     snprintf(text, sizeof(text),
              "{\"schema\": \"strait-experiment/1\", \"model\": \"gpt2-small\", \"codec\": "
              "{\"name\": \"sz\", \"bound\": {\"range\": 1e-3}, \"profile\": \"sz3-class\"}, "
-             "\"clients\": 1, \"strategy\": {\"name\": \"fedavg\", \"rounds\": 1, "
+             "%s\"strategy\": {\"name\": \"fedavg\", \"rounds\": 1, "
              "\"local_steps\": 1}, \"network\": %s}",
-             network);
+             clients, network);
     json_t *point = json_loads(text, 0, NULL);
     CU_ASSERT_PTR_NOT_NULL_FATAL(point);
     CU_ASSERT_EQUAL_FATAL(strait_profile_load(&profile, "default", &err), 0);
@@ -126,9 +128,32 @@ static void others(void)
     json_decref(record);
 }
 
+/* Clients of a list are as many times as many of each kind, at least one: 6 and 2, a quarter to four
+ * times, are 2 + 1 to 24 + 8. Four tiers need four clients: of eight a quarter is too few. */
+static void clients_of_a_list(void)
+{
+    json_t *record =
+        search("/clients",
+               "{\"client\": [{\"rate\": \"100 Mbps\", \"count\": 6}, {\"rate\": \"50 Mbps\", "
+               "\"count\": 2}], \"server\": {\"rate\": \"100 Mbps\"}}",
+               4);
+    CU_ASSERT_STRING_EQUAL(strait_text_of(record, "text"), "always; 3 to 32 looked at");
+    json_decref(record);
+    record =
+        search("/clients",
+               "{\"client\": [{\"rate\": \"1 Gbps\", \"count\": 8}], \"server\": {\"rate\": "
+               "\"2 Gbps\"}}, \"seed\": 3, \"strategy\": {\"name\": \"fedavg\", \"rounds\": 4, "
+               "\"tiers\": 4, \"clients_per_round\": 2}",
+               4);
+    CU_ASSERT_STRING_EQUAL(strait_text_of(record, "why"),
+                           "fewer or more clients are not possible with these settings");
+    json_decref(record);
+}
+
 static const struct strait_test tests[] = {
     {"a codec pays up to a bandwidth", bandwidth},
     {"ports of an array are scaled together", ports},
+    {"clients of a list are scaled together", clients_of_a_list},
     {"a codec pays from a speed on", codec_speed},
     {"what makes no difference is always or never", others},
 };
