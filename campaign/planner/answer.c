@@ -270,20 +270,49 @@ static void count_text(json_t *counts, const char *text)
                         json_integer(1 + json_integer_value(json_object_get(counts, text))));
 }
 
+/* Prices an hour of what no candidate has: a pointer that is misspelled, or of another experiment.
+ */
+static void put_unused_prices(json_t *out, const struct answer *a)
+{
+    const char *pointer;
+    json_t *values;
+    json_object_foreach (a->q->prices.per_h, pointer, values) {
+        bool used = false;
+        for (size_t i = 0; i < a->c->n && !used; i++) {
+            json_t *there = strait_json_leaf(a->c->all[i].point, pointer);
+            used = there || json_object_get(a->c->all[i].labels, pointer);
+            json_decref(there);
+        }
+        if (!used)
+            json_array_append_new(
+                out, json_sprintf("prices an hour of %s, which no candidate has", pointer));
+    }
+}
+
 static json_t *not_considered(const struct answer *a)
 {
     json_t *out = json_array(), *refused = json_object(), *unknown = json_object(), *one, *n;
     size_t i;
     const char *text;
-    json_array_foreach (a->c->refused, i, one)
-        count_text(refused, strait_text_of(one, "why"));
+    json_array_foreach (a->c->refused, i, one) {
+        const char *pointer = strchr(strait_text_of(one, "where"), '#');
+        json_t *why = json_sprintf("%s%s%s", pointer ? pointer + 1 : "", pointer ? ": " : "",
+                                   strait_text_of(one, "why"));
+        count_text(refused, json_string_value(why));
+        json_decref(why);
+    }
     json_object_foreach (refused, text, n)
         json_array_append_new(out, json_sprintf("%d candidate%s: %s", (int)json_integer_value(n),
                                                 json_integer_value(n) == 1 ? "" : "s", text));
     for (i = 0; i < a->c->n; i++) {
         const struct strait_candidate *c = &a->c->all[i];
-        if (!c->eligible && !c->accuracy.known)
-            count_text(unknown, c->codec);
+        if (c->eligible || c->accuracy.known)
+            continue;
+        char name[160];
+        const char *strategy = strait_text_of(c->row, "strategy");
+        const bool own = strcmp(strategy, a->q->strategy) == 0;
+        snprintf(name, sizeof(name), "%s%s%s", c->codec, own ? "" : " with ", own ? "" : strategy);
+        count_text(unknown, name);
     }
     json_t *names = json_string("");
     json_object_foreach (unknown, text, n) {
@@ -300,6 +329,7 @@ static json_t *not_considered(const struct answer *a)
     if (a->q->target == STRAIT_TARGET_ROUND && !a->q->prices.any)
         json_array_append_new(
             out, json_string("prices: without any the quickest candidate comes first"));
+    put_unused_prices(out, a);
     json_array_extend(out, json_object_get(a->rows[0], "approximations"));
     json_decref(refused);
     json_decref(unknown);

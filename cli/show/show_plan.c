@@ -98,7 +98,7 @@ static int show_best(FILE *out, const json_t *best, const struct columns *c,
 
 /* --- on one screen -------------------------------------------------------------------------- */
 
-enum { MAX_PART = 128, MAX_TO_BUY = 4, MAX_TO_BUY_BRIEFLY = 3 };
+enum { MAX_PART = 128, MAX_TO_BUY = 4, MAX_TO_BUY_BRIEFLY = 3, MAX_REFUSED = 2 };
 
 /* Whether ", "-separated parts have this one. */
 static bool has_part(const char *name, const char *part, size_t n)
@@ -177,8 +177,11 @@ static void show_headroom(FILE *out, const json_t *row)
         strait_prose(out, "Left of the busiest: %s.", text);
 }
 
-static void show_break_even_briefly(FILE *out, const json_t *even)
+/* first: the name of the recommended candidate, whose codec it is if it has one. */
+static void show_break_even_briefly(FILE *out, const json_t *even, const char *first)
 {
+    const char *of = strait_text_of(even, "of");
+    const bool same = strcmp(of, first) == 0;
     char text[1024] = "";
     size_t i;
     json_t *axis;
@@ -192,21 +195,31 @@ static void show_break_even_briefly(FILE *out, const json_t *even)
         free(name);
     }
     if (*text)
-        strait_prose(out, "The codec pays: %s.", text);
+        strait_prose(out, "The codec%s%s pays: %s.", same ? "" : " of ", same ? "" : of, text);
 }
 
 static void show_rest_briefly(FILE *out, const json_t *answer)
 {
     const json_t *ranked = json_object_get(answer, "ranked"),
-                 *unknown = json_object_get(answer, "not_considered");
-    const char *first = json_string_value(json_array_get(unknown, 0));
-    size_t i, n_front = 0;
+                 *rest = json_object_get(answer, "not_considered");
+    char text[1024] = "";
+    size_t i, n_front = 0, n_refused = 0;
     json_t *one;
+    json_array_foreach (rest, i, one) {
+        const char *why = json_string_value(one);
+        const bool refused = *why >= '0' && *why <= '9';
+        n_refused += refused;
+        if (refused ? n_refused <= MAX_REFUSED
+                    : strncmp(why, "codecs ", 7) == 0 || strncmp(why, "prices an hour ", 15) == 0)
+            strait_text_add(text, sizeof(text), "%s%s", *text ? "; " : "", why);
+    }
+    if (n_refused > MAX_REFUSED)
+        strait_text_add(text, sizeof(text), "; others that are not possible (--wide)");
+    if (*text)
+        strait_prose(out, "Not considered: %s.", text);
     json_array_foreach (ranked, i, one)
         n_front += json_is_true(json_object_get(one, "front")) &&
                    json_equal(json_object_get(one, "rank"), json_object_get(one, "equal_to"));
-    if (first && strncmp(first, "codecs ", 7) == 0)
-        strait_prose(out, "Not considered: %s.", first);
     strait_prose(out,
                  "%zu of %zu candidates are on the front: no other beats them in all. --wide shows "
                  "them, how busy everything is and what is not modelled; --all every candidate.",
@@ -340,7 +353,8 @@ static int show_briefly(FILE *out, const json_t *answer, const struct columns *c
         return -1;
     fputs("\n", out);
     show_headroom(out, json_object_get(json_array_get(best, 0), "sim"));
-    show_break_even_briefly(out, json_object_get(answer, "break_even"));
+    show_break_even_briefly(out, json_object_get(answer, "break_even"),
+                            strait_text_of(json_array_get(best, 0), "name"));
     if (show_check(out, json_object_get(answer, "check"), err) != 0)
         return -1;
     show_rest_briefly(out, answer);

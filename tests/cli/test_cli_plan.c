@@ -160,6 +160,21 @@ static void on_the_screen(void)
     CU_ASSERT_CONTAINS(s.out, "Take server rate 10 Gbps: a round");
     CU_ASSERT_CONTAINS(s.out, "which misses the target of 1.00 us");
     said_release(&s);
+    /* what is not possible is said on one screen too, with its place; so is a price of nothing, and
+     * whose codec pays where the recommended one has none */
+    program_write(&p, "one.json",
+                  "{\"schema\": \"strait-plan/1\", \"experiment\": \"wan-scaling\", \"set\": "
+                  "{\"/clients\": 2}, \"target\": {\"round\": \"1 h\"}, \"prices\": {\"per_hour\": "
+                  "{\"/network/srver/rate\": {\"1 Gbps\": \"1 EUR/h\"}}}, \"vary\": {\"/codec\": "
+                  "[\"none\", \"fp16\"], \"/network/server/rate\": [\"1 Gbps\", \"-1 Gbps\"]}}");
+    s = PROGRAM_CALL(&p, "plan", "one.json");
+    CU_ASSERT_EQUAL(s.status, 0);
+    CU_ASSERT_CONTAINS(s.out, "Take none, server rate 1 Gbps: a round");
+    CU_ASSERT_CONTAINS(s.out, "The codec of fp16, server rate 1 Gbps pays: ");
+    CU_ASSERT_CONTAINS(s.out, "2 candidates: /network/server/rate: expected a rate above 0");
+    CU_ASSERT_CONTAINS(s.out, "takes them): fp16");
+    CU_ASSERT_CONTAINS(s.out, "prices an hour of /network/srver/rate, which no candidate has");
+    said_release(&s);
     /* a deadline that lossless codecs miss */
     s = PROGRAM_CALL(&p, "plan", "sites");
     CU_ASSERT_EQUAL(s.status, 1);
