@@ -66,7 +66,10 @@ int strait_show_critical_path(FILE *out, const json_t *row, struct strait_error 
         at = strait_text_of(value, "at");
         strait_table_cell(t, strait_resource_name(part));
         strait_table_cell(t, strait_format_number(number, s, 4));
-        strait_table_cellf(t, "%.0f", 100 * s / round_s);
+        if (s < 5e-3 * round_s)
+            strait_table_cell(t, "<1");
+        else
+            strait_table_cellf(t, "%.0f", 100 * s / round_s);
         strait_table_cell(t, at);
     }
     return strait_table_finish(t, out, err);
