@@ -307,19 +307,42 @@ static int check_name(const char *option, const char *given, const char *const *
                : strait_refuse_name(err, STRAIT_ERR_USAGE, "plot", text, given, names);
 }
 
+static const char *const x_names[] = {"bytes", "time", NULL};
+
+/* A name without a slash that is none of the pictures' may be meant as a pointer: that of a column
+ * is named. */
+static int check_word(const char *option, const char *given, const char *const *names,
+                      const char *expected, const json_t *columns, struct strait_error *err)
+{
+    char meant[STRAIT_JSON_POINTER_MAX];
+    if (!given || given[0] == '/' || name_index(names, given) >= 0)
+        return 0;
+    if (strait_column_ending(meant, columns, given))
+        strait_error_set(err, STRAIT_ERR_USAGE, "plot",
+                         "expected %s after --%s, found \"%.60s\", did you mean \"%s\"?", expected,
+                         option, given, meant);
+    else
+        check_name(option, given, names, expected, err);
+    return -1;
+}
+
+static int check_words(const struct asked *a, const struct strait_store *store, const json_t *rows,
+                       struct strait_error *err)
+{
+    json_t *columns = strait_columns(store, rows, NULL);
+    int failed = check_word("x", a->x, x_names, "a /pointer, bytes or time", columns, err);
+    for (size_t i = 0; i < a->y.n && !failed; i++)
+        failed = check_word("y", a->y.items[i], y_names,
+                            "a /pointer, speed-up, time, accuracy, loss or time_to_accuracy",
+                            columns, err);
+    json_decref(columns);
+    return failed;
+}
+
 static int check_asked(struct asked *a, struct strait_error *err)
 {
-    static const char *const x_names[] = {"bytes", "time", NULL}, *const logs[] = {"x",    "y",
-                                                                                   "x,y",  "y,x",
-                                                                                   "none", NULL};
-    for (size_t i = 0; i < a->y.n; i++)
-        if (a->y.items[i][0] != '/' &&
-            check_name("y", a->y.items[i], y_names,
-                       "a /pointer, speed-up, time, accuracy, loss or time_to_accuracy", err) != 0)
-            return -1;
-    if ((a->x && a->x[0] != '/' &&
-         check_name("x", a->x, x_names, "a /pointer, bytes or time", err) != 0) ||
-        check_name("kind", a->kind, kinds, "lines, heat, phases or residuals", err) != 0 ||
+    static const char *const logs[] = {"x", "y", "x,y", "y,x", "none", NULL};
+    if (check_name("kind", a->kind, kinds, "lines, heat, phases or residuals", err) != 0 ||
         check_name("style", a->style, styles, "screen, paper or slides", err) != 0 ||
         check_name("log", a->log, logs, "x, y, x,y or none", err) != 0)
         return -1;
@@ -361,7 +384,8 @@ static int plot(struct asked *a, struct strait_error *err)
     if (strait_store_open(&store, a->folder, false, err) != 0)
         return -1;
     json_t *rows = strait_store_rows(store);
-    const int status = is_named(a) && !has_own_style(a)
+    const int status = check_words(a, store, rows, err) != 0 ? -1
+                       : is_named(a) && !has_own_style(a)
                            ? plot_named(a, (enum strait_plot_y)y, store, rows, err)
                            : plot_styled(a, store, rows, err);
     json_decref(rows);

@@ -241,6 +241,26 @@ json_t *strait_column_names(const json_t *all_columns)
     return names;
 }
 
+bool strait_column_ending(char buf[STRAIT_JSON_POINTER_MAX], const json_t *all_columns,
+                          const char *end)
+{
+    json_t *names = strait_column_names(all_columns), *name,
+           *own = strait_column(json_array_get(all_columns, 0),
+                                (snprintf(buf, STRAIT_JSON_POINTER_MAX, "/%.200s", end), buf));
+    bool found = own != NULL && *end;
+    size_t i;
+    json_decref(own);
+    json_array_foreach (names, i, name) {
+        const char *pointer = json_string_value(name), *last = strrchr(pointer, '/');
+        if (found || !last || !*end || strcmp(last + 1, end) != 0)
+            continue;
+        snprintf(buf, STRAIT_JSON_POINTER_MAX, "%s", pointer);
+        found = true;
+    }
+    json_decref(names);
+    return found;
+}
+
 int strait_column_refuse(const json_t *all_columns, const char *option, const char *pointer,
                          struct strait_error *err)
 {
@@ -253,7 +273,13 @@ int strait_column_refuse(const json_t *all_columns, const char *option, const ch
             known[i] = json_string_value(name);
     snprintf(expected, sizeof(expected),
              "a setting or a number of the rows after --%s (strait export DIR --csv)", option);
-    if (known)
+    const char *last = strrchr(pointer, '/');
+    char meant[STRAIT_JSON_POINTER_MAX];
+    if (strait_column_ending(meant, all_columns, last ? last + 1 : pointer))
+        strait_error_set(err, STRAIT_ERR_INPUT, "plot",
+                         "expected %s, found \"%.60s\", did you mean \"%s\"?", expected, pointer,
+                         meant);
+    else if (known)
         strait_refuse_name(err, STRAIT_ERR_INPUT, "plot", expected, pointer, known);
     free(known);
     json_decref(names);

@@ -3,6 +3,7 @@
 #pragma once
 #include <jansson.h>
 #include "analysis/store.h"
+#include "core/json.h"
 
 /** The columns of rows.
  *  In:      store  whose headers say what the rows answer
@@ -27,7 +28,11 @@ json_t *strait_column(const json_t *columns, const char *pointer);
 /** All pointers that some of the columns have: a new array, settings before numbers, each in the
  *  order of the rows. */
 json_t *strait_column_names(const json_t *all_columns);
-/** Refuse a pointer that no row has, with the nearest that there is. -1. */
+/** The column that a word without a slash, or a pointer's last key, may mean: "/codec" of "codec",
+ *  "/path_s/encode" of "encode". False: none. */
+bool strait_column_ending(char buf[STRAIT_JSON_POINTER_MAX], const json_t *all_columns,
+                          const char *end);
+/** Refuse a pointer that no row has, with one that ends alike, or the nearest. -1. */
 int strait_column_refuse(const json_t *all_columns, const char *option, const char *pointer,
                          struct strait_error *err);
 /** The rows with this value there: "POINTER=VALUE", the value as labels show it or as JSON.
