@@ -1,6 +1,10 @@
 /* Formats that give layers or clients by figures alone: ASTRA-sim's text, MG-WFBP's logs, Horovod's
  * timelines, FedScale's tables. */
+#include <math.h>
+#include "core/heap.h"
+#include "core/random.h"
 #include "import_text.h"
+#include "traces/import/source.h"
 
 /* Layers: (rows, elements, forward, backward and ready time in seconds). */
 static void expect_row(const struct strait_model *m, size_t i, const char *layer, size_t n_elems,
@@ -120,6 +124,82 @@ static void devices(void)
     strait_import_release(&in);
 }
 
+static int by_both(const void *a, const void *b)
+{
+    const double *x = a, *y = b;
+    for (int i = 0; i < 2; i++)
+        if (x[i] != y[i])
+            return x[i] < y[i] ? -1 : 1;
+    return 0;
+}
+
+/* 3000 drawn devices, every third with the rate of the one before: as compared one with another,
+ * by rate and then by computation. */
+static void many_devices(void)
+{
+    enum { N = 3000 };
+    static double all[N][2];
+    double alone[N], slowness;
+    struct strait_import in;
+    struct strait_error err;
+    struct strait_sequence drawn = strait_sequence_at(7);
+    char *text = malloc(64 * N),
+         *at = text + sprintf(text, "client_id,computation,communication\n");
+    for (int i = 0; i < N; i++) {
+        all[i][0] = i % 3 == 2 ? all[i - 1][0] : 0.001 + 1e5 * strait_sequence_unit(&drawn);
+        alone[i] = all[i][1] = 1e-3 + 1000 * strait_sequence_unit(&drawn);
+        at += sprintf(at, "%d,%.17g,%.17g\n", i, all[i][1], all[i][0]);
+    }
+    CU_ASSERT_EQUAL_FATAL(import_text(&in, text, &err), 0);
+    qsort(all, N, sizeof(*all), by_both);
+    strait_sort(alone, N);
+    const char *rest = strchr(in.slowness, '\n');
+    for (int i = 0; i < N && rest; i++) {
+        CU_ASSERT_EQUAL_FATAL(sscanf(rest, "%lf", &slowness), 1);
+        CU_ASSERT_DOUBLE_EQUAL(slowness, all[i][1] / alone[N / 2], 1e-5 * slowness);
+        rest = strchr(rest + 1, '\n');
+    }
+    strait_import_release(&in);
+    free(text);
+}
+
+/* Any decimal is what strtod makes of it, to the last bit: drawn ones of 1 to 20 digits, and those
+ * that lie halfway between two numbers, or a digit beside it. */
+static void decimals(void)
+{
+    static const char *const texts[] = {"0.0",
+                                        "0.1",
+                                        "9007199254740993.0",
+                                        "9007199254740992.9",
+                                        "9007199254740993.1",
+                                        "4503599627370497.5",
+                                        "4503599627370496.5",
+                                        "4503599627370497.51",
+                                        "1125899906842624.125",
+                                        "1125899906842624.375",
+                                        "0.000000000000000001",
+                                        "12345678901234567.891234",
+                                        "1.7976931348623157"};
+    struct strait_sequence drawn = strait_sequence_at(8);
+    char text[64];
+    double found;
+    for (int i = 0; i < 200000; i++) {
+        if (i < (int)(sizeof(texts) / sizeof(*texts)))
+            snprintf(text, sizeof(text), "%s", texts[i]);
+        else
+            snprintf(text, sizeof(text), "%.*g", 1 + i % 20,
+                     pow(10, 12 * strait_sequence_unit(&drawn) - 4));
+        CU_ASSERT_TRUE_FATAL(strait_source_number(&found, text, NULL, 0, 1e18));
+        strait_test_context("%s", text);
+        CU_ASSERT_EQUAL(found, strtod(text, NULL));
+    }
+    CU_ASSERT_FALSE(strait_source_number(&found, "1.5.2", NULL, 0, 9));
+    CU_ASSERT_FALSE(strait_source_number(&found, "1.5x", NULL, 0, 9));
+    CU_ASSERT_TRUE(strait_source_number(&found, "1.5b", "b", 0, 9));
+    CU_ASSERT_TRUE(strait_source_number(&found, "1.5e0", NULL, 0, 9));
+    CU_ASSERT_TRUE(strait_source_number(&found, "1.", NULL, 0, 9));
+}
+
 /* The first is there from 0 to 50 and from 60 to 90 of 100 s, the second from 20 on: 80 % both; the
  * third from 10 to 40, since it becomes active again at 30 before it was inactive, the fourth
  * never: 30 and 0 %. */
@@ -232,6 +312,8 @@ static const struct strait_test tests[] = {
     {"a log of MG-WFBP gives backward times, and divides the forward pass", mgwfbp},
     {"a Horovod timeline gives sizes and when tensors are ready", horovod},
     {"FedScale's devices become ports and slowness", devices},
+    {"many devices are sorted by rate and then by computation", many_devices},
+    {"decimals are read as strtod does, to the last bit", decimals},
     {"FedScale's availability becomes events of each client", behaviour},
     {"time tables of too many clients are their mean share", long_behaviour},
     {"whatever is wrong is refused with its line", refused},
