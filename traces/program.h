@@ -109,6 +109,10 @@ int64_t strait_program_add(struct strait_program *g, int rank, struct strait_pro
  *  from an earlier node to a later one leaves a doubt. Returns: 0, or -1 with *err NOMEM */
 int strait_program_edge_add(struct strait_program *g, int rank, uint32_t from, uint32_t to,
                             bool on_start, struct strait_error *err);
+/** Of nodes of which to[stride * first[i]] to to[stride * (first[i + 1] - 1)] wait for i, how many
+ *  can end; the others wait for each other in circles. -1: memory ran out. */
+int64_t strait_program_n_ending(const uint32_t *first, const uint32_t *to, size_t stride,
+                                size_t n_nodes);
 /** The group of that name, made with these ranks by its first use; n 0: all ranks.
  *  Returns: its index, or -1 with *err INPUT: too many, or another member list than before */
 int strait_program_group_of(struct strait_program *g, const char *name, const int *ranks, int n,

@@ -126,31 +126,44 @@ static int sort_edges(struct strait_program_rank *r, const char *where, struct s
     return 0;
 }
 
-/* Kahn: take nodes that wait for nothing; what is left waits for itself. */
+/* Kahn: take nodes that wait for nothing. */
+int64_t strait_program_n_ending(const uint32_t *first, const uint32_t *to, size_t stride,
+                                size_t n_nodes)
+{
+    uint32_t *left = calloc(n_nodes + 1, sizeof(*left)),
+             *ready = malloc((n_nodes + 1) * sizeof(*ready));
+    size_t n_ready = 0, n_done = 0;
+    const bool has_memory = left && ready;
+    for (size_t e = 0; has_memory && e < first[n_nodes]; e++)
+        left[to[stride * e]]++;
+    for (size_t i = 0; has_memory && i < n_nodes; i++)
+        if (left[i] == 0)
+            ready[n_ready++] = (uint32_t)i;
+    for (; has_memory && n_done < n_ready; n_done++)
+        for (uint32_t e = first[ready[n_done]]; e < first[ready[n_done] + 1]; e++)
+            if (--left[to[stride * e]] == 0)
+                ready[n_ready++] = to[stride * e];
+    free(left);
+    free(ready);
+    return has_memory ? (int64_t)n_done : -1;
+}
+
+/* What is left waits for itself. */
 static int check_cycles(const struct strait_program_rank *r, int rank, const char *where,
                         struct strait_error *err)
 {
-    uint32_t *left = malloc((r->n_nodes + 1) * sizeof(*left)),
-             *ready = malloc((r->n_nodes + 1) * sizeof(*ready));
-    size_t n_ready = 0, n_done = 0;
-    for (size_t i = 0; left && ready && i < r->n_nodes; i++)
-        if ((left[i] = r->n_before[i]) == 0)
-            ready[n_ready++] = (uint32_t)i;
-    for (; left && ready && n_done < n_ready; n_done++)
-        for (uint32_t e = r->first_edge[ready[n_done]]; e < r->first_edge[ready[n_done] + 1]; e++)
-            if (--left[r->edges[e].to] == 0)
-                ready[n_ready++] = r->edges[e].to;
-    const bool had_memory = left && ready;
-    free(left);
-    free(ready);
-    if (!had_memory)
+    const size_t stride = sizeof(*r->edges) / sizeof(r->edges->to);
+    _Static_assert(sizeof(struct strait_program_edge) % sizeof(uint32_t) == 0, "a whole stride");
+    const int64_t n = strait_program_n_ending(r->first_edge, r->edges ? &r->edges[0].to : NULL,
+                                              stride, r->n_nodes);
+    if (n < 0)
         return strait_error_memory(err, where);
-    if (n_done == r->n_nodes)
+    if ((size_t)n == r->n_nodes)
         return 0;
     return strait_refuse(err, where,
                          "expected rank %d without a circle of dependencies, found %zu of its %zu "
                          "nodes that wait for each other",
-                         rank, r->n_nodes - n_done, r->n_nodes);
+                         rank, r->n_nodes - (size_t)n, r->n_nodes);
 }
 
 /* --- collectives -------------------------------------------------------------------------- */

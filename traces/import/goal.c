@@ -15,6 +15,7 @@ struct reader {
     int rank;                    /* -1: between ranks */
     bool *seen;                  /* ranks */
     bool has_nics;
+    struct strait_goal_order order; /* of a rank that is looked at */
 };
 
 static bool sniff(const char *head, size_t n)
@@ -115,18 +116,17 @@ static int define(struct reader *r, const char *label, char *rest, struct strait
     return at < 0 ? -1 : 0;
 }
 
-/* Edges name items of the label table until the rank ends; a look wants their order alone. */
+/* Edges name items of the label table until the rank ends. */
 static int depend(struct reader *r, const char *waits, const char *how, const char *of,
                   struct strait_error *err)
 {
     const int64_t from = item_of(r, of, err), to = from < 0 ? -1 : item_of(r, waits, err);
     if (from < 0 || to < 0)
         return -1;
-    if (r->in->graph->look) {
-        const uint32_t node = r->labels.items[from].value, waits_for = r->labels.items[to].value;
-        const bool leads_on = node > 0 && (waits_for == 0 || node < waits_for);
-        return strait_program_edge_add(r->in->graph, r->rank, !leads_on, 1, false, err);
-    }
+    if (r->in->graph->look)
+        return strait_goal_order_add(&r->order, (uint32_t)from, (uint32_t)to)
+                   ? 0
+                   : strait_error_memory(err, r->s->path);
     return strait_program_edge_add(r->in->graph, r->rank, (uint32_t)from, (uint32_t)to,
                                    strcmp(how, "irequires") == 0, err);
 }
@@ -145,6 +145,12 @@ static int end_rank(struct reader *r, struct strait_error *err)
         rank->edges[i].from = l->items[rank->edges[i].from].value - 1;
         rank->edges[i].to = l->items[rank->edges[i].to].value - 1;
     }
+    for (size_t i = 0; i < r->order.n; i++)
+        for (int end = 0; end < 2; end++)
+            r->order.edges[i][end] = l->items[r->order.edges[i][end]].value - 1;
+    if (r->in->graph->look &&
+        strait_goal_order_end(&r->order, r->in->graph, rank->n_nodes, r->s->path, err) != 0)
+        return -1;
     strait_labels_clear(&r->labels);
     r->rank = -1;
     return 0;
@@ -258,6 +264,7 @@ static int read_all(struct strait_import *in, struct strait_source *s, struct st
     const int status = read_head(&r, err) != 0 ? -1 : read_ranks(&r, err);
     strait_labels_release(&r.labels);
     free(r.seen);
+    strait_goal_order_release(&r.order);
     strait_goal_remarks(in, r.has_nics);
     return status;
 }

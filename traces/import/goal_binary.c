@@ -22,6 +22,7 @@ struct reader {
     int rank;
     struct waiting *waiting; /* of this rank's nodes */
     size_t cap_waiting;
+    struct strait_goal_order order; /* of a rank that is looked at */
     uint32_t n_nodes;
     uint64_t n_waiting;
     bool has_nics;
@@ -154,7 +155,10 @@ static int read_edges(struct reader *r, uint32_t from, uint32_t n, bool on_start
                 r->s, err,
                 "expected a node below %lu that waits for node %lu of rank %d, found %lu",
                 (unsigned long)r->n_nodes, (unsigned long)from, r->rank, (unsigned long)to);
-        if (strait_program_edge_add(r->in->graph, r->rank, from, (uint32_t)to, on_start, err) != 0)
+        if (r->in->graph->look && !strait_goal_order_add(&r->order, from, (uint32_t)to))
+            return strait_error_memory(err, r->s->path);
+        if (!r->in->graph->look &&
+            strait_program_edge_add(r->in->graph, r->rank, from, (uint32_t)to, on_start, err) != 0)
             return -1;
     }
     return 0;
@@ -188,7 +192,12 @@ static int read_rank(struct reader *r, struct strait_error *err)
         if (read_edges(r, i, r->waiting[i].for_end, false, err) != 0 ||
             read_edges(r, i, r->waiting[i].for_start, true, err) != 0)
             return -1;
-    return 0;
+    free(r->waiting); /* a single rank may have millions */
+    r->waiting = NULL;
+    r->cap_waiting = 0;
+    return r->in->graph->look
+               ? strait_goal_order_end(&r->order, r->in->graph, r->n_nodes, r->s->path, err)
+               : 0;
 }
 
 static int read_all(struct strait_import *in, struct strait_source *s, struct strait_error *err)
@@ -201,6 +210,7 @@ static int read_all(struct strait_import *in, struct strait_source *s, struct st
         status = strait_source_fail_byte(s, err, "expected the end of the file behind its ranks");
     free(r.spans);
     free(r.waiting);
+    strait_goal_order_release(&r.order);
     strait_goal_remarks(in, r.has_nics);
     return status;
 }

@@ -66,7 +66,13 @@ static void looked_at(void)
         {"num_ranks 2\nrank 0 {\na: calc 1\nb: send 5b to 1 tag 2\nb requires a\n}\n"
          "rank 1 {\nc: recv 5b from 0 tag 2\n}\n",
          false},
-        {"num_ranks 1\nrank 0 {\na requires b\na: calc 1\nb: calc 1\n}\n", true},
+        {"num_ranks 1\nrank 0 {\na requires b\na: calc 1\nb: calc 1\n}\n", false},
+        {"num_ranks 1\nrank 0 {\na requires b\na: calc 1\nb: calc 1\nc: calc 1\nb requires c\n}\n",
+         false},
+        {"num_ranks 1\nrank 0 {\na requires b\na: calc 1\nb: calc 1\nb irequires a\n}\n", true},
+        {"num_ranks 2\nrank 0 {\na requires b\na: calc 1\nb: calc 1\nb requires a\n}\nrank 1 "
+         "{\n}\n",
+         true},
         {"num_ranks 1\nrank 0 {\na: calc 1\na requires a\n}\n", true},
         {"num_ranks 1\nrank 0 {\na: calc 1\nb requires a\nb: calc 1\n}\n", false},
         {"num_ranks 2\nrank 0 {\na: send 5b to 1\n}\nrank 1 {\n}\n", true},
