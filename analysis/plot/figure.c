@@ -365,13 +365,16 @@ static json_t *notes_of(const struct making *m)
     for (size_t i = 0; i < m->q->n_where; i++)
         note(notes, "%s", m->q->where[i]);
     const char *spread = json_is_array(json_object_get(m->x_axis, "names")) ? "bars" : "bands";
-    if (m->count.has_interval)
+    const bool has_spread = m->q->kind != STRAIT_FIGURE_HEAT; /* colours show values alone */
+    if (m->count.has_interval && has_spread)
         note(notes, "%s: 90 %% intervals%s", spread,
              strait_points_are_narrow(m->panels) ? ", narrower than the points" : "");
-    if (m->count.has_seeds)
+    if (m->count.has_seeds && has_spread)
         note(notes, "%s: a deviation over the seeds", spread);
-    if (m->count.n_repeats > 1)
+    if (m->count.n_repeats > 1 && has_spread)
         note(notes, "medians of up to %zu repeats, %s: their range", m->count.n_repeats, spread);
+    else if (m->count.n_repeats > 1)
+        note(notes, "medians of up to %zu repeats", m->count.n_repeats);
     if (m->count.n_without > 0)
         note(notes, "%zu of %zu rows have no such number", m->count.n_without,
              m->count.n_without + m->count.n_shown);

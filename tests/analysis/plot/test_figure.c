@@ -223,8 +223,14 @@ static void narrow(void)
     same(figure, "notes", "[\"bands: 90 % intervals, narrower than the points\"]");
     json_decref(figure);
     json_object_set_new(numbers, "/interval_s/1", json_real(1.01 * 8));
-    figure = figure_of(columns, &q);
+    figure = figure_of(json_incref(columns), &q);
     same(figure, "notes", "[\"bands: 90 % intervals\"]");
+    json_decref(figure);
+    /* a heat map has none to show */
+    const struct strait_figure_question heat_map = {
+        .kind = STRAIT_FIGURE_HEAT, .x = "/clients", .series = "/codec"};
+    figure = figure_of(columns, &heat_map);
+    same(figure, "notes", "[]");
     json_decref(figure);
 }
 
