@@ -21,8 +21,9 @@ enum { PATH_CHARS = 4096, MAX_FOLDERS = 16, MAX_CLIENTS = 16, LABEL_CHARS = 256 
 
 /* --- a timeline ---------------------------------------------------------------------------- */
 
-/* Of the rows that are simulated again in no time the one with the most clients, compressed where
- * there is one: what fits into a picture and shows everything. */
+/* Of the rows that are simulated again in no time the one with the most clients, of those the one
+ * whose codec gains most: what fits into a picture, shows everything and is what the answer is
+ * about, where that has as many clients. */
 static const json_t *row_to_show(const json_t *columns)
 {
     const json_t *best = NULL;
@@ -32,7 +33,11 @@ static const json_t *row_to_show(const json_t *columns)
     json_array_foreach (columns, i, each) {
         const json_t *row = json_object_get(each, "row");
         const double n = strait_row_number(row, "clients");
-        const double score = n + (strait_label_row_is_plain(row) ? 0 : 0.5);
+        json_t *gain = strait_column(each, "/speedup");
+        const double speedup = fmax(json_number_value(gain), 0),
+                     score = n + (strait_label_row_is_plain(row) ? 0 : 0.5) +
+                             0.4 * speedup / (1 + speedup);
+        json_decref(gain);
         if (strcmp(strait_text_of(row, "backend"), "emu") == 0 || n > MAX_CLIENTS ||
             json_is_object(json_object_get(row, "training")) ||
             !json_is_true(json_object_get(row, "valid")) || !(score > most))
@@ -68,8 +73,10 @@ static char *timeline_of(char label[LABEL_CHARS], const char *folder,
     char *text = NULL;
     size_t len_bytes;
     bool drawn = false;
-    snprintf(label, LABEL_CHARS, "%.0f clients, %s, on %s", strait_row_number(row, "clients"),
-             strait_names_codec(names, row), strait_text_of(row, "backend"));
+    const char *setting = strait_names_setting(names, row);
+    snprintf(label, LABEL_CHARS, "%.0f clients, %s%s%s, on %s", strait_row_number(row, "clients"),
+             strait_names_codec(names, row), *setting ? ", " : "", setting,
+             strait_text_of(row, "backend"));
     if (strait_row_spans(&logs, &t.n_ranks, &t.has_server, folder, store, row, NULL) == 0) {
         t.logs = logs;
         FILE *out = open_memstream(&text, &len_bytes);
