@@ -145,7 +145,7 @@ export const texts = {
     hit_means:
         'The round in the sentence above is the mean of two, of which the second one is hit.',
     round_note:
-        'Dots are messages under way, colours are work. {shown} of {ranks} ranks are drawn.',
+        'Dots are messages under way, colours are work. {shown} of {ranks} ranks are drawn. This is the last round of the run; the sentence above has the mean of all.',
     round_picture: 'One round of {end}: {work}.',
     server: 'server',
     client: 'client {k}',
