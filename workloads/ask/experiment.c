@@ -265,6 +265,8 @@ static int read_all(struct strait_experiment *e, struct strait_object *o, struct
     if (strait_object_string_or(o, &e->title, "title", "", err) != 0 ||
         strait_object_string_or(o, &table, "table", "scaling", err) != 0 ||
         strait_object_string_or(o, &e->tensors, "tensors", NULL, err) != 0 ||
+        (!strait_object_has(o, "clients") &&
+         strait_ports_check_counts(json_object_get(o->json, "network"), e->file, err) != 0) ||
         strait_object_integer(o, &n_clients, "clients", 1, MAX_CLIENTS, err) != 0 ||
         strait_object_integer_or(o, &seed, "seed", 0, INT64_MAX, 1, err) != 0)
         return -1;

@@ -298,3 +298,29 @@ int strait_ports_n_clients(const json_t *network)
                  : nodes ? total_of(nodes, "accelerators")
                          : total_of(json_object_get(network, "client"), NULL));
 }
+
+int strait_ports_check_counts(const json_t *network, const char *file, struct strait_error *err)
+{
+    static const char *const keys[] = {"site", "node", "client"};
+    char pointer[STRAIT_JSON_POINTER_MAX];
+    for (size_t k = 0; k < sizeof(keys) / sizeof(*keys); k++) {
+        const json_t *value = json_object_get(network, keys[k]);
+        const bool is_list = json_is_array(value);
+        snprintf(pointer, sizeof(pointer), "/network/%s", keys[k]);
+        if (is_list && json_array_size(value) == 0)
+            return strait_refuse_at(err, file, pointer,
+                                    "expected a port, or an array of ports, 1 to %d, found 0",
+                                    STRAIT_MAX_PORTS);
+        for (size_t i = 0; value && i < (is_list ? json_array_size(value) : 1); i++) {
+            struct strait_object o;
+            long count;
+            if (is_list)
+                snprintf(pointer, sizeof(pointer), "/network/%s/%zu", keys[k], i);
+            if (strait_object_open(&o, file, pointer, is_list ? json_array_get(value, i) : value,
+                                   err) != 0 ||
+                strait_object_integer_or(&o, &count, "count", 1, STRAIT_MAX_PORTS, 1, err) != 0)
+                return -1;
+        }
+    }
+    return 0;
+}

@@ -34,5 +34,8 @@ void strait_ports_release(struct strait_ports *p);
 int strait_events_read(struct strait_network *n, struct strait_object *network,
                        struct strait_error *err);
 /** How many clients a network lists, by the "count" of its ports or the ranks of its sites; 0: it
- *  does not say, or not rightly, which its reader tells. */
+ *  does not say, or not rightly. */
 int strait_ports_n_clients(const json_t *network);
+/** Whether what it says of that is right, where nothing else says how many clients there are. 0, or
+ *  -1 with *err INPUT naming the count */
+int strait_ports_check_counts(const json_t *network, const char *file, struct strait_error *err);
