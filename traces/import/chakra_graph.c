@@ -277,6 +277,22 @@ static int count_ranks(const char *path)
     return n;
 }
 
+/* The number of "x.7.et", and the first rank's file beside it; 0: there is none. */
+static long rank_of_name(char *first, size_t cap, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    for (const char *c = slash ? slash : path; (c = strchr(c, '.')); c++) {
+        char *end;
+        const long rank = strtol(c + 1, &end, 10);
+        if (c[1] < '1' || c[1] > '9' || *end != '.')
+            continue;
+        snprintf(first, cap, "%.*s.0%s", (int)(c - path), path, end);
+        if (access(first, R_OK) == 0)
+            return rank;
+    }
+    return 0;
+}
+
 static void say(struct strait_chakra *c)
 {
     struct strait_import *in = c->in;
@@ -299,6 +315,12 @@ int strait_chakra_read(struct strait_import *in, struct strait_source *s,
 {
     struct strait_chakra c = {.in = in, .n_ranks = count_ranks(in->path)};
     char name[4096];
+    const long alone = c.n_ranks == 1 ? rank_of_name(name, sizeof(name), in->path) : 0;
+    if (alone > 0)
+        return strait_refuse(err, in->path,
+                             "expected the first rank's file, %s, which stands for those of all, "
+                             "found that of rank %ld",
+                             name, alone);
     int status = strait_import_graph_begin(in, c.n_ranks, err);
     if (status == 0 && item_of(&c.groups, "", 0) != 0) /* group 0: all ranks */
         status = strait_error_memory(err, s->path);

@@ -128,7 +128,19 @@ static void damaged(void)
     }
 }
 
+/* Read alone the second rank's file would be that of a first one. */
+static void of_another_rank(void)
+{
+    struct strait_program *g;
+    struct strait_error err = {0};
+    CU_ASSERT_EQUAL(strait_import_graph(&g, DATA("tests/data/chakra/step.2.et"), &err), -1);
+    CU_ASSERT_EQUAL(err.code, STRAIT_ERR_INPUT);
+    CU_ASSERT_CONTAINS(err.text, "expected the first rank's file, ");
+    CU_ASSERT_CONTAINS(err.text, "step.0.et, which stands for those of all, found that of rank 2");
+}
+
 static const struct strait_test tests[] = {
+    {"a file of another rank than the first names the first", of_another_rank},
     {"what protoc encoded becomes nodes, groups and dependencies", encoded},
     {"a look at groups of some ranks keeps nothing", looked_at},
     {"a trace with a group of two ranks runs on both simulations", replayed},
