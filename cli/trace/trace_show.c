@@ -72,35 +72,42 @@ static void put_facts(FILE *out, const json_t *facts)
             put_facts(out, value);
             continue;
         }
-        fprintf(out, "  %-16s ", name);
-        put_value(out, name, value);
-        fputc('\n', out);
+        char *text = NULL;
+        size_t len_bytes;
+        FILE *one = open_memstream(&text, &len_bytes);
+        if (!one)
+            continue;
+        put_value(one, name, value);
+        fclose(one);
+        strait_prose(out, "  %-18s %s", name, text);
+        free(text);
     }
 }
 
 static void put_sentences(FILE *out, const char *title, const json_t *sentences)
 {
+    if (json_array_size(sentences) > 0)
+        strait_prose(out, "%s", title);
     for (size_t i = 0; i < json_array_size(sentences); i++)
-        strait_prose(out, "%s%s\n", i == 0 ? title : "          ",
-                     json_string_value(json_array_get(sentences, i)));
+        strait_prose(out, "  %s", json_string_value(json_array_get(sentences, i)));
 }
 
 static void put_model(FILE *out, const struct strait_model *m)
 {
     char bytes[STRAIT_NUMBER_CHARS], step[STRAIT_NUMBER_CHARS];
-    fprintf(out, "  %-16s %zu in %zu tensors (%s), %s a step\n", "layers", m->n_layers, m->n_rows,
+    fprintf(out, "  %-18s %zu in %zu tensors (%s), %s a step\n", "layers", m->n_layers, m->n_rows,
             strait_bytes_text(bytes, 4 * (double)m->n_elems),
             strait_seconds_text(step, strait_model_step_s(m)));
 }
 
 void strait_trace_print(const struct strait_import *in, FILE *out)
 {
-    strait_prose(out, "%s: %s, %s\n", in->path, in->format->name, in->format->summary);
+    strait_prose(out, "%s: %s, %s", in->path, in->format->name, in->format->summary);
     put_facts(out, in->facts);
     if (in->model)
         put_model(out, in->model);
-    put_sentences(out, "inferred: ", in->inferred);
-    put_sentences(out, "missing:  ", in->missing);
+    put_sentences(out, "inferred:", in->inferred);
+    put_sentences(out, "missing:", in->missing);
 }
 
 static json_t *as_json(const struct strait_import *in)

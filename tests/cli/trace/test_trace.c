@@ -21,10 +21,10 @@ static void shown(void)
 {
     program_set_up(&program);
     const char *ring = DATA("tests/data/ring.goal");
-    expect(CALL("trace", "show", ring), 0, "nodes            2 compute, 3 send, 3 recv\n", "");
-    expect(CALL("trace", "show", ring), 0, "missing:  latency, overhead", "");
+    expect(CALL("trace", "show", ring), 0, "nodes              2 compute, 3 send, 3 recv\n", "");
+    expect(CALL("trace", "show", ring), 0, "missing:\n  latency, overhead", "");
     expect(CALL("trace", "show", DATA("experiments/traces/data-parallel.ti")), 0,
-           "compute_s        0 s\n", "");
+           "compute_s          0 s\n", "");
     expect(CALL("trace", "show", ring, "--json"), 0, "\"message_bytes\":3000000.0", "");
     expect(CALL("list", "traces", "--json"), 0, "{\"name\":\"goal\"", "");
     expect(CALL("trace", "show", ring, "--format", "gaol"), 2, "", "did you mean \"goal\"?");
