@@ -24,6 +24,16 @@ static int fail(struct strait_object *o, const char *key, struct strait_error *e
     return strait_refuse(err, strait_object_where(o, key, where, sizeof(where)), "%s", text);
 }
 
+/* The same where a key is missing: a misspelled one is what its writer meant. */
+static int fail_of_missing(struct strait_object *o, struct strait_error *err, const char *text)
+{
+    static const char *const keys[] = {"name", "config", "params", "batch",  "step",
+                                       "rate", "tokens", "flops",  "layers", "vocabulary"};
+    for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
+        strait_object_has(o, keys[i]);
+    return strait_object_close(o, err) != 0 ? -1 : fail(o, NULL, err, text);
+}
+
 int strait_model_name_load(struct strait_model **out, const char *name, const char *where,
                            struct strait_error *err)
 {
@@ -100,7 +110,7 @@ static int read_config(struct strait_model **out, const struct figures *f, struc
     char shipped[4096], where[STRAIT_JSON_POINTER_MAX * 2];
     struct strait_error why = {0};
     if (f->step_s <= 0 && f->flop_per_s <= 0)
-        return fail(o, NULL, err, "expected a \"step\" or a \"rate\" beside \"config\"");
+        return fail_of_missing(o, err, "expected a \"step\" or a \"rate\" beside \"config\"");
     if (strait_object_string(o, &path, "config", err) != 0)
         return -1;
     const char *found = strait_shipped_path(shipped, sizeof(shipped), path);
@@ -148,9 +158,10 @@ static int read_params(struct strait_model **out, const struct figures *f, struc
     double n_params;
     struct strait_error why = {0};
     if (f->step_s <= 0 && !(f->flop_per_s > 0 && (f->flop > 0) != (f->tokens > 0)))
-        return fail(o, NULL, err,
-                    "expected beside \"params\" a \"step\", or a \"rate\" with \"flops\" or "
-                    "\"tokens\" of a step");
+        return fail_of_missing(
+            o, err,
+            "expected beside \"params\" a \"step\", or a \"rate\" with \"flops\" or "
+            "\"tokens\" of a step");
     if (read_count(&n_params, o, "params", err) != 0 ||
         strait_object_integer_or(o, &n_blocks, "layers", 1, MAX_BLOCKS, 0, err) != 0 ||
         strait_object_integer_or(o, &vocabulary, "vocabulary", 1, MAX_TOKENS,
@@ -183,7 +194,7 @@ static int read_figures(struct figures *f, struct strait_object *o, struct strai
     const bool is_config = strait_object_has(o, "config"),
                is_params = strait_object_has(o, "params");
     if (strait_object_has(o, "name") + is_config + is_params != 1)
-        return fail(o, NULL, err, "expected one of \"name\", \"config\" and \"params\"");
+        return fail_of_missing(o, err, "expected one of \"name\", \"config\" and \"params\"");
     if (strait_object_integer_or(o, &f->batch, "batch", 1, MAX_BATCH, 0, err) != 0 ||
         strait_object_quantity_or(o, &f->step_s, "step", STRAIT_UNIT_TIME, DBL_MIN, MAX_STEP_S, 0,
                                   err) != 0 ||
