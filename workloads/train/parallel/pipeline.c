@@ -29,25 +29,19 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "stages.h"
 #include "workloads/ask/experiment.h"
-#include "pipeline_grid.h"
-#include "workloads/train/collectives/collectives.h"
 #include "workloads/train/collectives/legal.h"
-#include "workloads/train/plans/fragments.h"
 
-enum { FORWARD = 0, BACKWARD, GRADIENT, TENSOR }; /* channels; a tag is a microbatch */
-enum { GPIPE, ONE_F_ONE_B };
+enum { GRADIENT = 2, TENSOR }; /* channels beside the directions'; a tag is a microbatch */
 enum { ALL, STAGES_ONLY, REPLICAS_ONLY };
-static const char *const schedules[] = {"gpipe", "1f1b", NULL};
 static const char *const coded[] = {"all", "stages", "replicas", NULL};
 static const char *const no_yes[] = {"no", "yes", NULL};
 
 struct pipeline {
-    struct strait_grid grid;
-    struct strait_grid_at at; /* where this rank stands */
-    int n_chunks, n_micro;
-    const int *first; /* of the layers of the s v stages, and their end */
-    double share;     /* of a pass that a microbatch takes */
+    struct strait_stages stages;
+    double share; /* of a pass that a microbatch takes */
+    bool recomputes;
     struct strait_codec *codec;
     struct strait_tensor *out, *in;   /* activations of the batch; they keep their values */
     struct strait_group tensor;       /* ranks that share this one's layers */
@@ -55,140 +49,77 @@ struct pipeline {
     int n_sums;
 };
 
-/* Stages of equal compute, as far as whole layers go. */
-static void cut(struct strait_rank *r, struct pipeline *p)
-{
-    const struct strait_model *m = strait_model(r);
-    size_t *ns = strait_alloc(r, m->n_layers, sizeof(*ns));
-    const int n_cuts = p->grid.n_stages * p->n_chunks;
-    int *first = strait_alloc(r, (size_t)n_cuts + 1, sizeof(*first));
-    for (size_t l = 0; l < m->n_layers; l++)
-        ns[l] = (size_t)(1e9 * (m->layers[l].fwd_s_p50 + m->layers[l].bwd_s_p50));
-    strait_cut_fragments(first, n_cuts, ns, (int)m->n_layers);
-    p->first = first;
-}
-
 static struct strait_codec *codec_for(struct strait_rank *r, int others)
 {
     return strait_codec(r, (int)strait_param(r, "coded") == others ? "none" : "up");
-}
-
-/* A pass of a microbatch through a chunk of this rank. */
-struct pass {
-    int chunk, micro, first, end; /* the layers [first, end) */
-};
-
-/* The i-th pass of a batch in this direction: as many microbatches as stages take a chunk, then the
- * same ones the next. With one chunk, microbatch i. */
-static struct pass pass_of(const struct pipeline *p, int channel, int i)
-{
-    const int s = p->grid.n_stages, turn = i / s % p->n_chunks;
-    struct pass pass = {.chunk = channel == FORWARD ? turn : p->n_chunks - 1 - turn,
-                        .micro = p->n_chunks == 1 ? i : i / (s * p->n_chunks) * s + i % s};
-    pass.first = p->first[pass.chunk * s + p->at.stage];
-    pass.end = p->first[pass.chunk * s + p->at.stage + 1];
-    return pass;
-}
-
-/* Whether the stage `ahead` of this one, of all s v, exists; its rank is around the ring. */
-static bool neighbour(const struct pipeline *p, int chunk, int ahead, int *rank)
-{
-    const int s = p->grid.n_stages, other = chunk * s + p->at.stage + ahead;
-    *rank = strait_grid_rank(&p->grid,
-                             (struct strait_grid_at){p->at.tensor, (other + s) % s, p->at.replica});
-    return other >= 0 && other < s * p->n_chunks;
 }
 
 /* What this rank sends of a microbatch's activations: as in a ring, part (me + 1) mod n. */
 static struct strait_tensor *own_part(struct strait_rank *r, const struct pipeline *p,
                                       struct strait_tensor *activations, int micro)
 {
-    struct strait_tensor *all = strait_slice(r, activations, micro, p->n_micro);
+    struct strait_tensor *all = strait_slice(r, activations, micro, p->stages.n_micro);
     return strait_slice(r, all, (p->tensor.me + 1) % p->tensor.n, p->tensor.n);
 }
 
-static void pass_on(struct strait_rank *r, const struct pipeline *p, int channel, struct pass pass)
+static void pass_on(struct strait_rank *r, const struct pipeline *p, int direction,
+                    struct strait_pass pass)
 {
     int to;
-    if (neighbour(p, pass.chunk, channel == FORWARD ? 1 : -1, &to))
-        strait_send(r, to, channel, pass.micro,
+    if (strait_stages_neighbour(&p->stages, pass.chunk, direction == STRAIT_FORWARD ? 1 : -1, &to))
+        strait_send(r, to, direction, pass.micro,
                     strait_encode(r, p->codec, NAN, own_part(r, p, p->out, pass.micro)));
 }
 
-static void take(struct strait_rank *r, const struct pipeline *p, int channel, struct pass pass)
+static void take(struct strait_rank *r, const struct pipeline *p, int direction,
+                 struct strait_pass pass)
 {
     int from;
-    if (!neighbour(p, pass.chunk, channel == FORWARD ? -1 : 1, &from))
+    if (!strait_stages_neighbour(&p->stages, pass.chunk, direction == STRAIT_FORWARD ? -1 : 1,
+                                 &from))
         return;
-    strait_decode(r, own_part(r, p, p->in, pass.micro), strait_recv(r, from, channel).packet);
+    strait_decode(r, own_part(r, p, p->in, pass.micro), strait_recv(r, from, direction).packet);
     strait_all_gather(r, p->tensor, strait_codec(r, "none"),
-                      strait_slice(r, p->in, pass.micro, p->n_micro));
+                      strait_slice(r, p->in, pass.micro, p->stages.n_micro));
 }
 
 /* Compute it; ranks that share the layers sum twice a transformer block. */
-static void compute(struct strait_rank *r, struct pipeline *p, int channel, struct pass pass)
+static void compute(struct strait_rank *r, struct pipeline *p, int direction,
+                    struct strait_pass pass)
 {
-    const int n_cuts = p->grid.n_stages * p->n_chunks,
-              k = pass.chunk * p->grid.n_stages + p->at.stage,
+    const int n_stages = p->stages.grid.n_stages, n_cuts = n_stages * p->stages.n_chunks,
+              k = pass.chunk * n_stages + p->stages.at.stage,
               n_blocks = p->tensor.n > 1 ? (int)strait_param(r, "blocks") : 0,
               n_sums = 2 * ((k + 1) * n_blocks / n_cuts - k * n_blocks / n_cuts),
               n_parts = n_sums > 0 ? n_sums : 1;
     for (int i = 0; i < n_parts; i++) {
-        (channel == FORWARD ? strait_forward_share : strait_backward_share)(r, pass.first, pass.end,
-                                                                            p->share / n_parts);
+        (direction == STRAIT_FORWARD ? strait_forward_share : strait_backward_share)(
+            r, pass.first, pass.end, p->share / n_parts);
         if (n_sums > 0)
-            strait_all_reduce(r, p->tensor, strait_codec(r, "none"),
-                              strait_slice(r, p->partial[p->n_sums++ % 2], pass.micro, p->n_micro),
-                              STRAIT_AR_RING);
+            strait_all_reduce(
+                r, p->tensor, strait_codec(r, "none"),
+                strait_slice(r, p->partial[p->n_sums++ % 2], pass.micro, p->stages.n_micro),
+                STRAIT_AR_RING);
     }
 }
 
-/* One batch: at most `most` passes are under way here, forward passes first. */
-static void run_batch(struct strait_rank *r, struct pipeline *p, int most)
+static void do_pass(struct strait_rank *r, void *arg, int direction, struct strait_pass pass)
 {
-    const bool recomputes = (int)strait_param(r, "recompute") == 1;
-    const int n = p->n_micro * p->n_chunks;
-    for (int n_forward = 0, n_backward = 0; n_backward < n;) {
-        if (n_forward < n && n_forward - n_backward < most) {
-            const struct pass pass = pass_of(p, FORWARD, n_forward++);
-            take(r, p, FORWARD, pass);
-            compute(r, p, FORWARD, pass);
-            pass_on(r, p, FORWARD, pass);
-        } else {
-            const struct pass pass = pass_of(p, BACKWARD, n_backward++);
-            take(r, p, BACKWARD, pass);
-            if (recomputes)
-                compute(r, p, FORWARD, pass);
-            compute(r, p, BACKWARD, pass);
-            pass_on(r, p, BACKWARD, pass);
-        }
-    }
-}
-
-/* Passes under way before the first backward pass: what warms the pipeline up, and one. */
-static int most_under_way(struct strait_rank *r, const struct pipeline *p)
-{
-    const int s = p->grid.n_stages, behind = s - 1 - p->at.stage;
-    if ((int)strait_param(r, "schedule") == GPIPE)
-        return p->n_micro * p->n_chunks;
-    return 1 + (p->n_chunks == 1 ? behind : 2 * behind + (p->n_chunks - 1) * s);
-}
-
-static struct strait_group replicas(struct strait_rank *r, const struct pipeline *p)
-{
-    int *ranks = strait_alloc(r, (size_t)p->grid.n_replicas, sizeof(*ranks));
-    for (int i = 0; i < p->grid.n_replicas; i++)
-        ranks[i] =
-            strait_grid_rank(&p->grid, (struct strait_grid_at){p->at.tensor, p->at.stage, i});
-    return strait_group_of(r, ranks, p->grid.n_replicas, GRADIENT);
+    struct pipeline *p = arg;
+    take(r, p, direction, pass);
+    if (direction == STRAIT_BACKWARD && p->recomputes)
+        compute(r, p, STRAIT_FORWARD, pass);
+    compute(r, p, direction, pass);
+    pass_on(r, p, direction, pass);
 }
 
 static struct strait_group sharers(struct strait_rank *r, const struct pipeline *p)
 {
-    int *ranks = strait_alloc(r, (size_t)p->grid.n_tensor, sizeof(*ranks));
-    for (int i = 0; i < p->grid.n_tensor; i++)
-        ranks[i] = strait_me(r) - p->at.tensor + i;
-    return strait_group_of(r, ranks, p->grid.n_tensor, TENSOR);
+    const int n = p->stages.grid.n_tensor;
+    int *ranks = strait_alloc(r, (size_t)n, sizeof(*ranks));
+    for (int i = 0; i < n; i++)
+        ranks[i] = strait_me(r) - p->stages.at.tensor + i;
+    return strait_group_of(r, ranks, n, TENSOR);
 }
 
 /* Gradients of a chunk, this rank's share of them, and the sums of replicas. */
@@ -198,36 +129,38 @@ struct chunk {
     struct strait_tensor *sum[2]; /* alternating: views of the other may still be read */
 };
 
-static struct chunk *chunks_of(struct strait_rank *r, const struct pipeline *p)
+static struct chunk *chunks_of(struct strait_rank *r, const struct strait_stages *s)
 {
-    struct chunk *all = strait_alloc(r, (size_t)p->n_chunks, sizeof(*all));
-    for (int c = 0; c < p->n_chunks; c++) {
-        const struct pass pass = pass_of(p, FORWARD, c * p->grid.n_stages);
+    struct chunk *all = strait_alloc(r, (size_t)s->n_chunks, sizeof(*all));
+    for (int c = 0; c < s->n_chunks; c++) {
+        const struct strait_pass pass = strait_stages_pass(s, STRAIT_FORWARD, c * s->grid.n_stages);
         all[c].first = pass.first;
         all[c].end = pass.end;
         all[c].all = strait_tensor(r, STRAIT_GRADIENTS, pass.first, pass.end);
-        all[c].gradient = strait_slice(r, all[c].all, p->at.tensor, p->grid.n_tensor);
+        all[c].gradient = strait_slice(r, all[c].all, s->at.tensor, s->grid.n_tensor);
     }
     return all;
 }
 
 static struct pipeline begin(struct strait_rank *r)
 {
-    struct pipeline p = {.grid = strait_pipeline_grid(strait_experiment(r)),
-                         .n_chunks = (int)strait_param(r, "chunks"),
-                         .n_micro = (int)strait_param(r, "microbatches"),
+    struct pipeline p = {.stages = {.grid = strait_pipeline_grid(strait_experiment(r)),
+                                    .n_chunks = (int)strait_param(r, "chunks"),
+                                    .n_micro = (int)strait_param(r, "microbatches")},
+                         .recomputes = (int)strait_param(r, "recompute") == 1,
                          .codec = codec_for(r, REPLICAS_ONLY)};
-    strait_pipeline_place(r, &p.grid);
-    p.at = strait_grid_at(&p.grid, strait_me(r));
-    p.share = 1.0 / p.n_micro / p.grid.n_tensor;
+    struct strait_stages *s = &p.stages;
+    strait_pipeline_place(r, &s->grid);
+    s->at = strait_grid_at(&s->grid, strait_me(r));
+    p.share = 1.0 / s->n_micro / s->grid.n_tensor;
     p.tensor = sharers(r, &p);
-    cut(r, &p);
+    strait_stages_cut(r, s);
     return p;
 }
 
 static void step(struct strait_rank *r, const struct pipeline *p, const struct chunk *c)
 {
-    if (p->grid.n_tensor > 1)
+    if (p->tensor.n > 1)
         strait_step_shard(r, c->gradient, 1);
     else
         strait_step_layers(r, c->first, c->end, NULL, 1);
@@ -236,19 +169,19 @@ static void step(struct strait_rank *r, const struct pipeline *p, const struct c
 static void pipeline(struct strait_rank *r)
 {
     struct pipeline p = begin(r);
-    struct strait_group group = replicas(r, &p);
-    struct chunk *chunks = chunks_of(r, &p);
+    struct strait_group group = strait_stages_replicas(r, &p.stages, GRADIENT);
+    const int n_chunks = p.stages.n_chunks;
+    struct chunk *chunks = chunks_of(r, &p.stages);
     p.out = strait_scratch_of(r, (size_t)(strait_param(r, "activation") / 4), chunks[0].all);
     p.in = strait_like(r, p.out);
     for (int i = 0; i < 2; i++)
-        p.partial[i] = p.grid.n_tensor > 1 ? strait_like(r, p.out) : NULL;
-    for (int c = 0; c < p.n_chunks; c++)
+        p.partial[i] = p.tensor.n > 1 ? strait_like(r, p.out) : NULL;
+    for (int c = 0; c < n_chunks; c++)
         for (int i = 0; i < 2; i++)
             chunks[c].sum[i] = strait_like(r, chunks[c].gradient);
-    const int most = most_under_way(r, &p);
     for (int round = 0; strait_round(r); round++) {
-        run_batch(r, &p, most);
-        for (struct chunk *c = chunks; c < chunks + p.n_chunks; c++) {
+        strait_stages_run(r, &p.stages, do_pass, &p);
+        for (struct chunk *c = chunks; c < chunks + n_chunks; c++) {
             struct strait_tensor *sum = c->sum[round % 2];
             if (group.n > 1) {
                 strait_set(r, sum, c->gradient, 1);
@@ -276,8 +209,8 @@ static bool uses_stream(const struct strait_experiment *e, int src, int dst, int
         return ahead == 0 && to.replica == (from.replica + 1) % g.n_replicas;
     const int round = strait_experiment_param(e, "chunks") > 1 ? g.n_stages : 0; /* last to first */
     return from.replica == to.replica &&
-           ((channel == FORWARD && (ahead == 1 || ahead == 1 - round)) ||
-            (channel == BACKWARD && (ahead == -1 || ahead == round - 1)));
+           ((channel == STRAIT_FORWARD && (ahead == 1 || ahead == 1 - round)) ||
+            (channel == STRAIT_BACKWARD && (ahead == -1 || ahead == round - 1)));
 }
 
 static int check(const struct strait_experiment *e, struct strait_error *err)
@@ -338,7 +271,8 @@ static const struct strait_param params[] = {
     {"microbatches", "parts of the batch of each pipeline", STRAIT_PARAM_INTEGER, .min = 1,
      .max = 1e5, .fallback = 8},
     {"schedule", "all forward passes first, or one forward, one backward", STRAIT_PARAM_CHOICE,
-     .min = 0, .max = ONE_F_ONE_B, .fallback = ONE_F_ONE_B, .choices = schedules},
+     .min = 0, .max = STRAIT_ONE_F_ONE_B, .fallback = STRAIT_ONE_F_ONE_B,
+     .choices = strait_schedules},
     {"chunks", "stages of each rank: a microbatch goes round as often (interleaved)",
      STRAIT_PARAM_INTEGER, .min = 1, .max = 1e4, .fallback = 1},
     {"activation", "bytes of a whole batch that a stage passes on, and of their gradients back",
