@@ -69,17 +69,41 @@ static int open_mlp(struct strait_learn *l, struct strait_error *err)
     return strait_image_task_open(l, err);
 }
 
+/* The layers [first, end); w begins with the first one's parameters. */
 static void forward(const struct strait_learn *l, const struct work *k, const float *w, size_t n,
-                    const struct learn_laps *laps)
+                    size_t first, size_t end, const struct learn_laps *laps)
 {
+    const size_t at = l->params[2 * first].first;
     learn_lap(laps, LEARN_NO_LAYER, false);
-    for (size_t i = 0; i < n_layers(l); i++) {
-        learn_dense_forward(k->y[i + 1], k->y[i], w + l->params[2 * i].first,
-                            w + l->params[2 * i + 1].first, n, units(l, i), units(l, i + 1));
+    for (size_t i = first; i < end; i++) {
+        learn_dense_forward(k->y[i + 1], k->y[i], w + l->params[2 * i].first - at,
+                            w + l->params[2 * i + 1].first - at, n, units(l, i), units(l, i + 1));
         learn_lap(laps, i, false);
         if (i + 1 < n_layers(l))
             learn_relu(k->y[i + 1], n * units(l, i + 1));
         learn_lap(laps, LEARN_NO_LAYER, false);
+    }
+}
+
+/* From the derivative by the outputs of layer end - 1, in y[end], back to the inputs of layer
+ * first, whose derivative stays in k->dy. */
+static void backward(struct strait_learner *x, const struct work *k, const float *w, float *g,
+                     size_t n, size_t first, size_t end)
+{
+    const struct strait_learn *l = x->learn;
+    const size_t at = l->params[2 * first].first;
+    for (size_t i = end; i-- > first;) {
+        learn_lap(x->laps, LEARN_NO_LAYER, i + 1 < end);
+        learn_dense_back(i > 0 ? k->dy : NULL, g + l->params[2 * i].first - at,
+                         g + l->params[2 * i + 1].first - at, k->y[i + 1], k->y[i],
+                         w + l->params[2 * i].first - at, n, units(l, i), units(l, i + 1));
+        learn_lap(x->laps, i, true);
+        if (l->training.optimiser == STRAIT_KFAC)
+            learn_dense_factors(&k->factors[i], k->y[i], k->y[i + 1], n);
+        if (i > first) {
+            learn_relu_back(k->dy, k->y[i], n * units(l, i));
+            memcpy(k->y[i], k->dy, n * units(l, i) * sizeof(float));
+        }
     }
 }
 
@@ -92,23 +116,54 @@ static double gradient(struct strait_learner *x, const float *w, const struct st
     size_t right = 0;
     lay_out(&k, l, x->work, (size_t)x->max_batch);
     strait_image_batch(l, b, k.y[0], k.labels);
-    forward(l, &k, w, n, x->laps);
+    forward(l, &k, w, n, 0, top, x->laps);
     const double loss =
         learn_softmax_loss(k.y[top], k.labels, n, STRAIT_FASHION_CLASSES, n, &right) / (double)n;
     memset(g, 0, l->n_elems * sizeof(*g));
-    for (size_t i = top; i-- > 0;) {
-        learn_lap(x->laps, LEARN_NO_LAYER, i + 1 < top);
-        learn_dense_back(i > 0 ? k.dy : NULL, g + l->params[2 * i].first,
-                         g + l->params[2 * i + 1].first, k.y[i + 1], k.y[i],
-                         w + l->params[2 * i].first, n, units(l, i), units(l, i + 1));
-        learn_lap(x->laps, i, true);
-        if (l->training.optimiser == STRAIT_KFAC)
-            learn_dense_factors(&k.factors[i], k.y[i], k.y[i + 1], n);
-        if (i > 0) {
-            learn_relu_back(k.dy, k.y[i], n * units(l, i));
-            memcpy(k.y[i], k.dy, n * units(l, i) * sizeof(float));
-        }
+    backward(x, &k, w, g, n, 0, top);
+    return loss;
+}
+
+/* Inputs of the part, and the outputs of its layers. */
+static struct work run_part(struct strait_learner *x, const float *w, const struct strait_batch *b,
+                            size_t first, size_t end, const float *in)
+{
+    struct work k;
+    lay_out(&k, x->learn, x->work, (size_t)x->max_batch);
+    strait_image_batch(x->learn, b, k.y[0], k.labels);
+    if (first > 0)
+        memcpy(k.y[first], in, (size_t)b->n * units(x->learn, first) * sizeof(*in));
+    forward(x->learn, &k, w, (size_t)b->n, first, end, NULL);
+    return k;
+}
+
+static void forward_part(struct strait_learner *x, const float *w, const struct strait_batch *b,
+                         size_t first, size_t end, const float *in, float *out)
+{
+    const struct work k = run_part(x, w, b, first, end, in);
+    memcpy(out, k.y[end], (size_t)b->n * units(x->learn, end) * sizeof(*out));
+}
+
+static double backward_part(struct strait_learner *x, const float *w, const struct strait_batch *b,
+                            size_t first, size_t end, int over, const float *in, const float *dy,
+                            float *dx, float *g)
+{
+    const struct work k = run_part(x, w, b, first, end, in);
+    const size_t n = (size_t)b->n, n_out = n * units(x->learn, end);
+    double loss = 0;
+    size_t right = 0;
+    if (dy) { /* y[end] is behind a ReLU */
+        memcpy(k.dy, dy, n_out * sizeof(*dy));
+        learn_relu_back(k.dy, k.y[end], n_out);
+        memcpy(k.y[end], k.dy, n_out * sizeof(*dy));
+    } else {
+        loss = learn_softmax_loss(k.y[end], k.labels, n, STRAIT_FASHION_CLASSES, (size_t)over,
+                                  &right) /
+               over;
     }
+    backward(x, &k, w, g, n, first, end);
+    if (dx)
+        memcpy(dx, k.dy, n * units(x->learn, first) * sizeof(*dx));
     return loss;
 }
 
@@ -119,7 +174,7 @@ static void score(struct strait_learner *x, const float *w, const struct strait_
     size_t hits = 0;
     lay_out(&k, x->learn, x->work, (size_t)x->max_batch);
     strait_image_batch(x->learn, b, k.y[0], k.labels);
-    forward(x->learn, &k, w, (size_t)b->n, NULL);
+    forward(x->learn, &k, w, (size_t)b->n, 0, n_layers(x->learn), NULL);
     *loss += learn_softmax_loss(k.y[n_layers(x->learn)], k.labels, (size_t)b->n,
                                 STRAIT_FASHION_CLASSES, 1, &hits);
     *right += (long)hits;
@@ -154,4 +209,7 @@ const struct strait_learn_network strait_fashion_mlp = {
     .score = score,
     .factors = factors,
     .has_accuracy = true,
+    .width = units,
+    .forward_part = forward_part,
+    .backward_part = backward_part,
 };

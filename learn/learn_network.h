@@ -37,6 +37,16 @@ struct strait_learn_network {
     bool (*factors)(struct strait_learner *x, size_t param, size_t *d_in, size_t *d_out,
                     const float **a, const float **g);
     bool has_accuracy;
+    /* A part of it (struct strait_learn_part), where it can be cut between layers; else NULL.
+     * Parameters and gradients are the part's own. Values that an example passes on before a
+     * layer: */
+    size_t (*width)(const struct strait_learn *l, size_t layer);
+    void (*forward_part)(struct strait_learner *x, const float *w, const struct strait_batch *b,
+                         size_t first, size_t end, const float *in, float *out);
+    /* over: examples of the mean that the loss is. */
+    double (*backward_part)(struct strait_learner *x, const float *w, const struct strait_batch *b,
+                            size_t first, size_t end, int over, const float *in, const float *dy,
+                            float *dx, float *gradient);
 };
 
 enum { STRAIT_LEARN_MAX_PARAMS = 256, STRAIT_LEARN_NAME_CHARS = 32 };

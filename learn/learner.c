@@ -2,6 +2,7 @@
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 #include "core/buffer.h"
 #include "learn_network.h"
 
@@ -61,6 +62,46 @@ double strait_learner_gradient(struct strait_learner *x, const float *w, uint64_
     const struct strait_batch batch = {
         .examples = x->examples, .n = l->training.batch, .worker = x->worker, .step = step};
     return l->network->gradient(x, w, &batch, gradient);
+}
+
+size_t strait_learn_width(const struct strait_learn *l, size_t layer)
+{
+    return l->network->width ? l->network->width(l, layer) : 0;
+}
+
+void strait_learner_places(struct strait_learner *x, const struct strait_learn_part *part,
+                           uint32_t *places)
+{
+    const struct strait_learn *l = x->learn;
+    strait_split_places(&l->split, l->seed, x->worker, part->step, l->training.batch, x->examples);
+    memcpy(places, x->examples + part->from, (size_t)part->n * sizeof(*places));
+}
+
+static struct strait_batch batch_of(struct strait_learner *x, const struct strait_learn_part *part)
+{
+    const struct strait_learn *l = x->learn;
+    assert(l->network->width && part->from + part->n <= l->training.batch);
+    strait_split_batch(&l->split, l->seed, x->worker, part->step, l->training.batch, x->examples);
+    return (struct strait_batch){.examples = x->examples + part->from,
+                                 .n = part->n,
+                                 .worker = x->worker,
+                                 .step = part->step};
+}
+
+void strait_learner_forward(struct strait_learner *x, const float *w,
+                            const struct strait_learn_part *part, const float *in, float *out)
+{
+    const struct strait_batch batch = batch_of(x, part);
+    x->learn->network->forward_part(x, w, &batch, part->first, part->end, in, out);
+}
+
+double strait_learner_backward(struct strait_learner *x, const float *w,
+                               const struct strait_learn_part *part, const float *in,
+                               const float *dy, float *dx, float *gradient)
+{
+    const struct strait_batch batch = batch_of(x, part);
+    return x->learn->network->backward_part(x, w, &batch, part->first, part->end,
+                                            x->learn->training.batch, in, dy, dx, gradient);
 }
 
 /* Of the held-out examples, where so many are asked for; 0: all. */

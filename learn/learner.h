@@ -23,6 +23,33 @@ void strait_learner_use(struct strait_learner *x, int worker);
 double strait_learner_gradient(struct strait_learner *x, const float *w, uint64_t step,
                                float *gradient);
 
+/* Stages of a pipeline: examples [from, from + n) of minibatch number `step` in the layers [first,
+ * end). Parameters and gradients are those of these layers alone. */
+struct strait_learn_part {
+    uint64_t step;
+    int from, n;
+    size_t first, end;
+};
+
+/** Values that an example passes on from the layers before `layer`; 0: the task cannot be cut. */
+size_t strait_learn_width(const struct strait_learn *l, size_t layer);
+/** Which of the worker's examples they are, from 0 on. Out: places n */
+void strait_learner_places(struct strait_learner *x, const struct strait_learn_part *part,
+                           uint32_t *places);
+/** What the part passes on.
+ *  Out:     out  n x the width of `end`
+ *  In:      in   n x the width of `first`; the first stage takes the data instead */
+void strait_learner_forward(struct strait_learner *x, const float *w,
+                            const struct strait_learn_part *part, const float *in, float *out);
+/** The gradient of the minibatch's mean loss: computes the forward pass again.
+ *  Out:     dx        by what came in, n x the width of `first`; NULL: the first stage
+ *           gradient  by the parameters, added
+ *  In:      dy        by what went out; NULL: the last stage, which takes the labels
+ *  Returns: the last stage: these examples' part of the mean loss; else 0 */
+double strait_learner_backward(struct strait_learner *x, const float *w,
+                               const struct strait_learn_part *part, const float *in,
+                               const float *dy, float *dx, float *gradient);
+
 struct strait_score {
     double loss;     /* mean */
     double accuracy; /* share of right answers; NAN where the task has none */

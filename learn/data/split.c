@@ -138,15 +138,23 @@ uint32_t strait_permuted(uint64_t key, uint32_t n, uint32_t place)
     return place;
 }
 
-void strait_split_batch(const struct strait_split *s, uint64_t seed, int worker, uint64_t step,
-                        int batch, uint32_t *examples)
+void strait_split_places(const struct strait_split *s, uint64_t seed, int worker, uint64_t step,
+                         int batch, uint32_t *places)
 {
-    const uint32_t *own = s->examples + s->first[worker];
     const uint32_t n = s->first[worker + 1] - s->first[worker];
     const uint64_t begin = step * (uint64_t)batch;
     for (int i = 0; i < batch; i++) {
         const uint64_t at = begin + (uint64_t)i;
         const uint64_t key = strait_random_bits(seed, "learn order", (uint64_t)worker, at / n);
-        examples[i] = own[strait_permuted(key, n, (uint32_t)(at % n))];
+        places[i] = strait_permuted(key, n, (uint32_t)(at % n));
     }
+}
+
+void strait_split_batch(const struct strait_split *s, uint64_t seed, int worker, uint64_t step,
+                        int batch, uint32_t *examples)
+{
+    const uint32_t *own = s->examples + s->first[worker];
+    strait_split_places(s, seed, worker, step, batch, examples);
+    for (int i = 0; i < batch; i++)
+        examples[i] = own[examples[i]];
 }

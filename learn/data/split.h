@@ -27,8 +27,12 @@ void strait_split_release(struct strait_split *s);
  *           below n (Black and Rogaway 2002, "Ciphers with arbitrary finite domains") */
 uint32_t strait_permuted(uint64_t key, uint32_t n, uint32_t place);
 
-/** The examples of a worker's minibatch number `step`: each epoch is a new permutation of its data,
- *  and batches follow one another through epochs without a gap.
+/** Of a worker's minibatch number `step`, which of its own examples they are, from 0 on: each epoch
+ *  is a new permutation of its data, and batches follow one another through epochs without a gap.
+ *  Out:     places  batch numbers */
+void strait_split_places(const struct strait_split *s, uint64_t seed, int worker, uint64_t step,
+                         int batch, uint32_t *places);
+/** The examples of a worker's minibatch number `step`, by strait_split_places.
  *  Out:     examples  batch indices */
 void strait_split_batch(const struct strait_split *s, uint64_t seed, int worker, uint64_t step,
                         int batch, uint32_t *examples);

@@ -133,6 +133,57 @@ static void mlp_gradient(void)
     gradient("fashion-mlp", "{\"task\": \"fashion-mlp\", \"batch\": 4, \"width\": 7}");
 }
 
+/* A batch of 6 in parts of 3 and in parts of the network: what they pass on to each other makes the
+ * whole gradient, whose rows are those of the whole batch. Halves are summed in float32. */
+static void in_parts(void)
+{
+    enum { N = 6, WIDTH = 7, HALF = 3 };
+    static const size_t cuts[] = {0, 1, 3};
+    static float hidden[N * WIDTH], back[N * WIDTH];
+    struct fashion_folder folder;
+    fashion_set_up(&folder, 60, 20);
+    struct strait_learn *l =
+        strait_test_learn("{\"task\": \"fashion-mlp\", \"batch\": 6, \"width\": 7}", 2, 3);
+    struct strait_learner *x;
+    CU_ASSERT_EQUAL_FATAL(strait_learner_new(&x, l, 1, NULL), 0);
+    const size_t n = strait_learn_n_elems(l), second = 784 * WIDTH + WIDTH;
+    float *w = malloc(n * sizeof(*w)), *whole = malloc(n * sizeof(*w)),
+          *parts = calloc(n, sizeof(*w));
+    uint32_t places[N], examples[N];
+    double loss = 0;
+    strait_learn_init(l, w);
+    CU_ASSERT_EQUAL(strait_learn_width(l, 1), WIDTH);
+    const double whole_loss = strait_learner_gradient(x, w, 5, whole);
+    strait_split_batch(&l->split, 3, 1, 5, N, examples);
+    for (int from = 0; from < N; from += HALF) {
+        const struct strait_learn_part first = {5, from, HALF, cuts[0], cuts[1]},
+                                       last = {5, from, HALF, cuts[1], cuts[2]};
+        float *y = hidden + from * WIDTH, *dy = back + from * WIDTH;
+        strait_learner_places(x, &first, places + from);
+        strait_learner_forward(x, w, &first, NULL, y);
+        loss += strait_learner_backward(x, w + second, &last, y, NULL, dy, parts + second);
+        strait_learner_backward(x, w, &first, NULL, dy, NULL, parts);
+    }
+    for (int i = 0; i < N; i++)
+        CU_ASSERT_EQUAL(l->split.examples[l->split.first[1] + places[i]], examples[i]);
+    CU_ASSERT_DOUBLE_EQUAL(loss, whole_loss, 1e-6 * whole_loss);
+    double most = 0, error = 0;
+    for (size_t i = 0; i < n; i++) {
+        most = fmax(most, fabs((double)whole[i]));
+        error = fmax(error, fabs((double)whole[i] - (double)parts[i]));
+    }
+    CU_ASSERT(most > 0 && error <= 1e-6 * most);
+    free(w);
+    free(whole);
+    free(parts);
+    strait_learner_free(x);
+    strait_learn_free(l);
+    l = strait_test_learn("{\"task\": \"fashion-cnn\"}", 1, 1);
+    CU_ASSERT_EQUAL(strait_learn_width(l, 1), 0); /* it cannot be cut */
+    strait_learn_free(l);
+    fashion_tear_down(&folder);
+}
+
 /* Rows of traces/layers/layers_cnn.csv; 2NN of McMahan et al. has 199,210. */
 static void shapes(void)
 {
@@ -434,6 +485,7 @@ static void accuracy_of_workers(void)
 static const struct strait_test tests[] = {
     {"the convolutional network's gradient is that of its definition", cnn_gradient},
     {"the perceptron's gradient is that of its definition", mlp_gradient},
+    {"a perceptron in parts has the gradient of the whole", in_parts},
     {"parameters are those of the recorded network and of 2NN", shapes},
     {"initial weights are uniform as PyTorch's", initial},
     {"a gradient depends on weights, worker and step alone", same_bits},
