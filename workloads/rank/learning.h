@@ -35,6 +35,7 @@ struct strait_learning {
     float *triangles;                   /* its factors, where there are any */
     struct strait_optimiser *optimiser; /* that lives on; made when first used */
     uint64_t n_batches;                 /* taken */
+    double part_loss;                   /* of the minibatch under way in a last stage */
     double loss, bound;                 /* of the last training; bound of this round, NAN: none */
     struct strait_scoring *scorings;
     bool has_reached; /* the run's target */
@@ -60,6 +61,18 @@ void strait_learning_factor(struct strait_rank *r, struct strait_tensor *x, int 
                             bool of_input, double cost_s);
 /** A new step begins: the next gradient asked for is computed. */
 void strait_learning_forget_gradient(struct strait_rank *r);
+
+/* A microbatch in a stage of a pipeline (learning_rank.c). */
+void strait_learning_forward_micro(struct strait_rank *r, const struct strait_microbatch *m,
+                                   struct strait_tensor *w, struct strait_tensor *in,
+                                   struct strait_tensor *out, double cost_s);
+void strait_learning_backward_micro(struct strait_rank *r, const struct strait_microbatch *m,
+                                    struct strait_tensor *w, struct strait_tensor *in,
+                                    struct strait_tensor *dy, struct strait_tensor *dx,
+                                    struct strait_tensor *gradient, double cost_s);
+/** To the log: this rank trained on n_batches of this mean loss, by which its next minibatch is
+ *  counted. Fails the run if the loss is not finite. */
+void strait_learning_note(struct strait_rank *r, int n_batches, double loss);
 
 /** Of a rank whose trial trains. NULL when memory ran out. */
 struct strait_learning *strait_learning_new(const struct strait_trial *p, int rank);

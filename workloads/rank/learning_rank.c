@@ -1,12 +1,15 @@
-/* A rank that trains: where its parameters are, whose data it has, what it holds. */
+/* A rank that trains: where its parameters are, whose data it has, what it holds; and one that is a
+ * stage of a pipeline. */
 #include "learning.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/buffer.h"
 #include "learn/factors.h"
+#include "workloads/ask/experiment.h"
 #include "workloads/live/workspaces.h"
 
 bool strait_trains(const struct strait_rank *r)
@@ -179,4 +182,138 @@ double strait_learning_bytes(const struct strait_trial *p)
            p->n_workers *
                (one + (double)strait_learn_kfac_bytes(p->learn) +
                 (stays ? (double)strait_optimiser_bytes(&e->training, n_elems_of(p)) : 0));
+}
+
+/* --- a stage of a pipeline ------------------------------------------------------------------ */
+
+/* A microbatch through some of the layers, whose values come from the stage before and go to the
+ * one behind. Time is what the model's table says. */
+struct stage {
+    const struct strait_trial *point;
+    const struct strait_learning *learning;
+    struct strait_learn_part part;
+    bool is_first, is_last;
+    const float *w, *in, *dy;
+    float *out, *dx, *gradient;
+    size_t n_gradient; /* values of the gradient, which begins; 0: it goes on */
+    double loss;
+    struct strait_error err;
+};
+
+static struct stage stage_of(struct strait_rank *r, const struct strait_microbatch *m,
+                             struct strait_tensor *w)
+{
+    const struct strait_rank_state *state = strait_rank_state_of(r);
+    const int n = strait_experiment(r)->training.batch / m->n_micro;
+    return (struct stage){.point = state->point,
+                          .learning = state->learning,
+                          .part = {.step = (uint64_t)atomic_load(&state->round),
+                                   .from = m->micro * n,
+                                   .n = n,
+                                   .first = (size_t)m->first,
+                                   .end = (size_t)m->end},
+                          .is_first = m->first == 0,
+                          .is_last = (size_t)m->end == strait_model(r)->n_layers,
+                          .w = w ? strait_values(r, w) : NULL};
+}
+
+static struct strait_workspace *take(struct stage *s)
+{
+    return strait_workspace_take(s->point->workspaces, s->learning->worker, &s->err);
+}
+
+static void work(struct strait_rank *r, double cost_s, void (*fn)(void *), struct stage *s)
+{
+    const struct strait_job job = {
+        .resource = strait_device(r), .cost_s = cost_s, .fn = fn, .arg = s, .is_long = true};
+    strait_rank_state_work(r, STRAIT_SPAN_COMPUTE, &job);
+    if (s->err.code != STRAIT_OK)
+        strait_fail(r, &s->err);
+}
+
+static void forward_now(void *arg)
+{
+    struct stage *s = arg;
+    struct strait_workspace *x = take(s);
+    if (!x)
+        return;
+    strait_learner_forward(x->learner, s->w, &s->part, s->in, s->out);
+    strait_workspace_give(s->point->workspaces, x);
+}
+
+static void backward_now(void *arg)
+{
+    struct stage *s = arg;
+    struct strait_workspace *x = take(s);
+    if (!x)
+        return;
+    memset(s->gradient, 0, s->n_gradient * sizeof(*s->gradient));
+    s->loss = strait_learner_backward(x->learner, s->w, &s->part, s->in, s->dy, s->dx, s->gradient);
+    strait_workspace_give(s->point->workspaces, x);
+}
+
+void strait_learning_forward_micro(struct strait_rank *r, const struct strait_microbatch *m,
+                                   struct strait_tensor *w, struct strait_tensor *in,
+                                   struct strait_tensor *out, double cost_s)
+{
+    struct stage s = stage_of(r, m, w);
+    s.in = s.is_first ? NULL : strait_values(r, in);
+    s.out = s.is_last ? NULL : strait_values(r, out);
+    work(r, cost_s, s.is_last ? NULL : forward_now, &s); /* the backward pass does it again */
+    if (!s.is_last)
+        strait_learning_mark_changed(out);
+}
+
+void strait_learning_backward_micro(struct strait_rank *r, const struct strait_microbatch *m,
+                                    struct strait_tensor *w, struct strait_tensor *in,
+                                    struct strait_tensor *dy, struct strait_tensor *dx,
+                                    struct strait_tensor *gradient, double cost_s)
+{
+    struct strait_learning *l = strait_rank_state_of(r)->learning;
+    struct stage s = stage_of(r, m, w);
+    s.in = s.is_first ? NULL : strait_values(r, in);
+    s.dx = s.is_first ? NULL : strait_values(r, dx);
+    s.dy = s.is_last ? NULL : strait_values(r, dy);
+    s.gradient = strait_values(r, gradient);
+    s.n_gradient = m->micro == 0 ? strait_n_elems(gradient) : 0;
+    work(r, cost_s, backward_now, &s);
+    strait_learning_mark_changed(gradient);
+    if (!s.is_first)
+        strait_learning_mark_changed(dx);
+    if (!s.is_last)
+        return;
+    l->part_loss = s.loss + (m->micro == 0 ? 0 : l->part_loss);
+    if (m->micro + 1 == m->n_micro)
+        strait_learning_note(r, 1, l->part_loss);
+}
+
+void strait_shares_data(struct strait_rank *r, int worker)
+{
+    assert(worker >= 0 && worker < strait_n_workers(r));
+    if (strait_trains(r))
+        strait_rank_state_of(r)->learning->worker = worker;
+}
+
+size_t strait_n_passed_on(struct strait_rank *r, int layer)
+{
+    const struct strait_experiment *e = strait_experiment(r);
+    const size_t n = strait_learn_width(strait_rank_state_of(r)->point->learn, (size_t)layer);
+    struct strait_error err = {0};
+    if (n > 0)
+        return n;
+    strait_refuse_at(&err, e->file, "/training/task",
+                     "expected a task that can be cut into stages, \"fashion-mlp\", found \"%s\"",
+                     e->training.task);
+    strait_fail(r, &err);
+}
+
+void strait_microbatch_examples(struct strait_rank *r, const struct strait_microbatch *m,
+                                uint32_t *examples)
+{
+    struct stage s = stage_of(r, m, NULL);
+    struct strait_workspace *x = take(&s);
+    if (!x)
+        strait_fail(r, &s.err);
+    strait_learner_places(x->learner, &s.part, examples);
+    strait_workspace_give(s.point->workspaces, x);
 }

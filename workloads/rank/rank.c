@@ -209,6 +209,34 @@ void strait_backward_share(struct strait_rank *r, int first, int end, double sha
     compute(r, share * batch_s);
 }
 
+void strait_forward_micro(struct strait_rank *r, const struct strait_microbatch *m,
+                          struct strait_tensor *w, struct strait_tensor *in,
+                          struct strait_tensor *out)
+{
+    double batch_s = 0;
+    for (int l = m->first; l < m->end; l++)
+        batch_s += forward_s(r, l);
+    if (strait_trains(r))
+        strait_learning_forward_micro(r, m, w, in, out, cost_s(r, batch_s / m->n_micro));
+    else
+        compute(r, batch_s / m->n_micro);
+}
+
+void strait_backward_micro(struct strait_rank *r, const struct strait_microbatch *m,
+                           struct strait_tensor *w, struct strait_tensor *in,
+                           struct strait_tensor *dy, struct strait_tensor *dx,
+                           struct strait_tensor *gradient)
+{
+    double batch_s = 0;
+    for (int l = m->first; l < m->end; l++)
+        batch_s += backward_s(r, l);
+    if (strait_trains(r))
+        strait_learning_backward_micro(r, m, w, in, dy, dx, gradient,
+                                       cost_s(r, batch_s / m->n_micro));
+    else
+        compute(r, batch_s / m->n_micro);
+}
+
 void strait_backward_into(struct strait_rank *r, int layer, struct strait_tensor *x)
 {
     const double time_s = cost_s(r, backward_s(r, layer));

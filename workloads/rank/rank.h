@@ -45,6 +45,24 @@ void strait_backward(struct strait_rank *r, int layer);
  *  values. */
 void strait_forward_share(struct strait_rank *r, int first, int end, double share);
 void strait_backward_share(struct strait_rank *r, int first, int end, double share);
+/* A stage's part of a batch: the layers [first, end) of microbatch `micro` of n_micro, of this
+ * round's minibatch. */
+struct strait_microbatch {
+    int micro, n_micro, first, end;
+};
+/** strait_forward_share of a microbatch; if the rank trains, out becomes what the layers make of
+ *  `in` by the parameters w, of these layers. First stage: in is not read, the data are; last one:
+ *  out is not written. */
+void strait_forward_micro(struct strait_rank *r, const struct strait_microbatch *m,
+                          struct strait_tensor *w, struct strait_tensor *in,
+                          struct strait_tensor *out);
+/** strait_backward_share of it; if the rank trains, gradient becomes that of the minibatch's mean
+ *  loss by w, as far as this microbatch and those before it go, and dx that by `in`, from dy, that
+ *  by `out`. First stage: dx is not written; last one: dy is not read, the labels are. */
+void strait_backward_micro(struct strait_rank *r, const struct strait_microbatch *m,
+                           struct strait_tensor *w, struct strait_tensor *in,
+                           struct strait_tensor *dy, struct strait_tensor *dx,
+                           struct strait_tensor *gradient);
 /** As strait_backward. With real payload it also fills x, of kind GRADIENTS, with the layer's
  *  gradient: that of this rank's parameters and next minibatch if it trains, else the recorded one.
  *  All views of x must have been read; before the first layer of a step, also those of the whole
@@ -93,6 +111,14 @@ void strait_learns(struct strait_rank *r, struct strait_tensor *w);
 double strait_n_examples(const struct strait_rank *r, int rank);
 /** Ranks that train. */
 int strait_n_workers(const struct strait_rank *r);
+/** This rank trains on the data of this worker from now on, as others may: stages of a pipeline. */
+void strait_shares_data(struct strait_rank *r, int worker);
+/** Values that an example passes on from the layers before `layer`. Fails the run where the task
+ *  cannot be cut into stages. */
+size_t strait_n_passed_on(struct strait_rank *r, int layer);
+/** Which of the rank's examples a microbatch has, from 0 on. Out: examples: batch / n_micro */
+void strait_microbatch_examples(struct strait_rank *r, const struct strait_microbatch *m,
+                                uint32_t *examples);
 /** Mean loss of this rank's minibatches in its last strait_train or step; NAN: none. */
 double strait_train_loss(const struct strait_rank *r);
 /** Evaluate w, whole parameters, on held-out data, for policies. Costs no virtual time, but real
@@ -249,6 +275,18 @@ void strait_set(struct strait_rank *r, struct strait_tensor *y, struct strait_te
  *  are copied, and charged as a copy. */
 struct strait_packet *strait_snapshot(struct strait_rank *r, struct strait_codec *c, double bound,
                                       struct strait_tensor *x);
+
+/* Rows of a large tensor, in memory beside the accelerator, that x has one behind the other. */
+struct strait_rows {
+    struct strait_tensor *x, *memory;
+    const uint32_t *rows; /* of as many values each as x has for one */
+    size_t n_rows;
+    double bytes_per_s;     /* of the way between them */
+    float *values, *stored; /* the call's own */
+};
+/** Begin to copy the rows to x, or x to the rows. `rows` stays as it is until the task has ended. */
+struct strait_task *strait_rows_load(struct strait_rank *r, struct strait_rows *rows);
+struct strait_task *strait_rows_store(struct strait_rank *r, struct strait_rows *rows);
 
 /* Messages. */
 struct strait_packet *strait_control(struct strait_rank *r, double word); /* no payload */

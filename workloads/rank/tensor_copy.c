@@ -127,3 +127,50 @@ struct strait_tensor *strait_scratch_of(struct strait_rank *r, size_t n_elems,
         to[i] = from[i % period];
     return x;
 }
+
+/* --- rows of a memory beside the accelerator ----------------------------------------------- */
+
+static size_t row_bytes(const struct strait_rows *rows)
+{
+    return 4 * strait_n_elems(rows->x) / rows->n_rows;
+}
+
+static float *stored_row(const struct strait_rows *rows, size_t i)
+{
+    return rows->stored + (size_t)rows->rows[i] * (row_bytes(rows) / 4);
+}
+
+static void load_now(void *arg)
+{
+    const struct strait_rows *rows = arg;
+    for (size_t i = 0; i < rows->n_rows; i++)
+        memcpy(rows->values + i * (row_bytes(rows) / 4), stored_row(rows, i), row_bytes(rows));
+}
+
+static void store_now(void *arg)
+{
+    const struct strait_rows *rows = arg;
+    for (size_t i = 0; i < rows->n_rows; i++)
+        memcpy(stored_row(rows, i), rows->values + i * (row_bytes(rows) / 4), row_bytes(rows));
+}
+
+static struct strait_task *copy_rows(struct strait_rank *r, struct strait_rows *rows,
+                                     enum strait_resource link, void (*fn)(void *))
+{
+    const double n_bytes = 4.0 * (double)strait_n_elems(rows->x);
+    rows->values = strait_values(r, rows->x);
+    rows->stored = strait_values(r, rows->memory);
+    return strait_copy_start(r, link, n_bytes, n_bytes / rows->bytes_per_s,
+                             r->run->real_payload ? fn : NULL, rows);
+}
+
+struct strait_task *strait_rows_load(struct strait_rank *r, struct strait_rows *rows)
+{
+    rows->x->version++;
+    return copy_rows(r, rows, STRAIT_TO_ACCEL, load_now);
+}
+
+struct strait_task *strait_rows_store(struct strait_rank *r, struct strait_rows *rows)
+{
+    return copy_rows(r, rows, STRAIT_FROM_ACCEL, store_now);
+}

@@ -30,6 +30,7 @@
     X(dpsgd)                                                                                       \
     X(choco)                                                                                       \
     X(pipeline)                                                                                    \
+    X(acsgd)                                                                                       \
     X(swarm)                                                                                       \
     X(experts)                                                                                     \
     X(switchml)                                                                                    \

@@ -35,6 +35,8 @@ static inline json_t *on_three_ranks(const struct strait_strategy *s)
         json_object_set_new(set, "/strategy/tokens", json_integer(2));
         json_object_set_new(set, "/strategy/layers", json_integer(5));
     }
+    if (strcmp(s->name, "ac-sgd") == 0) /* the second batch has the samples of the first */
+        json_object_set_new(set, "/strategy/epoch", json_integer(1));
     if (strcmp(s->name, "replay") == 0) { /* a trace in place of a model */
         json_object_set_new(set, "/model", json_null());
         json_object_set_new(set, "/trace", json_string("experiments/traces/data-parallel.ti"));

@@ -7,7 +7,9 @@ const char *const strait_pipeline_neighbours[] = {"stages", "replicas", "network
 struct strait_grid strait_pipeline_grid(const struct strait_experiment *e)
 {
     const int asked = (int)strait_experiment_param(e, "stages"),
-              n_tensor = (int)strait_experiment_param(e, "tensor"),
+              n_tensor = strait_experiment_has_param(e, "tensor")
+                             ? (int)strait_experiment_param(e, "tensor")
+                             : 1,
               n_places = e->n_ranks / n_tensor;
     struct strait_grid g = {.n_tensor = n_tensor,
                             .n_stages = asked > 0      ? asked

@@ -81,6 +81,14 @@ static const char *const second_order[] = {
     "{\"name\":\"dpkfac\",\"rounds\":2}"};
 enum { N_SECOND_ORDER = sizeof(second_order) / sizeof(second_order[0]) };
 
+/* Three stages, two microbatches, epochs of two batches: changes are coded from the third on. */
+static const struct live_task stages = {"fashion-mlp",
+                                        "{\"task\":\"fashion-mlp\",\"batch\":4,\"samples\":8,"
+                                        "\"eval\":{\"samples\":100}}"};
+static const char staged[] = "{\"name\":\"ac-sgd\",\"rounds\":5,\"microbatches\":2}",
+                  staged_codec[] = ",\"codec\":{\"name\":\"block\",\"type\":\"int4\","
+                                   "\"cutoff\":0},\"download_codec\":\"bf16\"";
+
 static void sim_and_fluid(void)
 {
     for (int i = 0; i < N_CASES; i++)
@@ -109,6 +117,7 @@ static void with_codecs(void)
 {
     for (int i = 0; i < N_CODED; i++)
         compare(network, coded[i].strategy, coded[i].codec, &strait_sim);
+    compare(stages, staged, staged_codec, &strait_sim);
 }
 
 /* The last model's accuracies for each worker are there whether the rounds are over or the target
@@ -135,6 +144,7 @@ static void emulated(void)
             compare(LIVE_QUADRATIC, cases[i].strategy, "", &strait_emu);
     compare(FACTORS, second_order[2], "", &strait_emu); /* the others share its steps */
     compare(network, coded[1].strategy, coded[1].codec, &strait_emu);
+    compare(stages, staged, staged_codec, &strait_emu);
 }
 
 static const struct strait_test tests[] = {
