@@ -237,8 +237,8 @@ static int check_leaving(const struct strait_experiment *e, struct strait_error 
         return strait_refuse_at(
             err, e->file, "/network/events",
             "expected nobody to leave, since only \"fedavg\" with a deadline, "
-            "\"fedasync\", \"fedbuff\", \"decoupled-diloco\" and \"swarm\" go on "
-            "without a client, found \"%s\"%s",
+            "\"fedasync\", \"fedbuff\", \"decoupled-diloco\", \"elastic-diloco\" and \"swarm\" go "
+            "on without a client, found \"%s\"%s",
             e->strategy->name, leaving == STRAIT_LEAVING_STOPS ? "" : " without");
     return 0;
 }

@@ -10,6 +10,7 @@
     X(hierfl)                                                                                      \
     X(localsgd)                                                                                    \
     X(diloco)                                                                                      \
+    X(elastic_diloco)                                                                              \
     X(streaming_diloco)                                                                            \
     X(decoupled_diloco)                                                                            \
     X(noloco)                                                                                      \

@@ -16,14 +16,17 @@ static const char *const experiment =
     "\"network\":{\"client\":{\"rate\":\"20 Mbps\",\"rtt\":\"800 us\"},"
     "\"server\":{\"rate\":\"20 Mbps\"}}}";
 
-/* Buffers that the model of 20 kB fills; DiLoCo goes further between two means than local SGD. */
+/* Buffers that the model of 20 kB fills; DiLoCo goes further between two means than local SGD, and
+ * further than its elastic form. */
 static json_t *setting(const struct strait_strategy *s)
 {
     json_t *set = on_three_ranks(s);
     for (unsigned i = 0; i < s->n_params; i++)
         if (strcmp(s->params[i].name, "local_steps") == 0) /* emulation lives through every one */
             json_object_set_new(set, "/strategy/local_steps",
-                                json_integer(strcmp(s->name, "diloco") == 0 ? 12 : 6));
+                                json_integer(strcmp(s->name, "diloco") == 0           ? 12
+                                             : strcmp(s->name, "elastic-diloco") == 0 ? 9
+                                                                                      : 6));
         else if (strcmp(s->params[i].name, "timeout") == 0) /* a busy host sends nothing again */
             json_object_set_new(set, "/strategy/timeout", json_string("1000 s"));
     if (strcmp(s->name, "experts") == 0) { /* 61 tokens of 260 bytes */

@@ -37,6 +37,9 @@ static inline json_t *on_three_ranks(const struct strait_strategy *s)
     }
     if (strcmp(s->name, "ac-sgd") == 0) /* the second batch has the samples of the first */
         json_object_set_new(set, "/strategy/epoch", json_integer(1));
+    if (strcmp(s->name, "elastic-diloco") ==
+        0) /* beside DiLoCo's 500, some words more are nothing */
+        json_object_set_new(set, "/strategy/local_steps", json_integer(400));
     if (strcmp(s->name, "replay") == 0) { /* a trace in place of a model */
         json_object_set_new(set, "/model", json_null());
         json_object_set_new(set, "/trace", json_string("experiments/traces/data-parallel.ti"));

@@ -1,5 +1,7 @@
 #include "pipeline_grid.h"
 
+#include <string.h>
+
 #include "workloads/ask/experiment.h"
 
 const char *const strait_pipeline_neighbours[] = {"stages", "replicas", "network", NULL};
@@ -24,8 +26,9 @@ struct strait_grid strait_pipeline_grid(const struct strait_experiment *e)
 }
 
 /* The paths between the first ranks of places; links behind their ports are shared by all ranks of
- * a place. Traffic is the caller's. */
-static struct strait_grid_traffic paths(struct strait_rank *r, const struct strait_grid *g)
+ * a place. Traffic is the caller's. In: ranks: of each place; NULL: as they are numbered. */
+static struct strait_grid_traffic paths(struct strait_rank *r, const struct strait_grid *g,
+                                        const int *ranks)
 {
     _Static_assert((int)STRAIT_GRID_HOPS == (int)STRAIT_MAX_HOPS, "a path fits");
     const struct strait_network *net = strait_network(r);
@@ -34,7 +37,8 @@ static struct strait_grid_traffic paths(struct strait_rank *r, const struct stra
            *s_per_byte = strait_alloc(r, n_links, sizeof(*s_per_byte));
     int(*links)[STRAIT_GRID_HOPS] = strait_alloc(r, n * n, sizeof(*links));
     for (size_t i = 0; i < n * n; i++) {
-        const int src = (int)(i / n) * g->n_tensor, dst = (int)(i % n) * g->n_tensor;
+        const int from = (int)(i / n) * g->n_tensor, to = (int)(i % n) * g->n_tensor,
+                  src = ranks ? ranks[from] : from, dst = ranks ? ranks[to] : to;
         const int n_hops = src == dst ? 0 : strait_network_path(net, src, dst, links[i]);
         delay_s[i] = src == dst ? 0 : strait_path_delay_s(net, src, dst);
         for (int k = n_hops; k < STRAIT_GRID_HOPS; k++)
@@ -66,15 +70,29 @@ void strait_pipeline_place(struct strait_rank *r, struct strait_grid *g)
 {
     if ((int)strait_param(r, "neighbours") != STRAIT_BY_NETWORK)
         return;
-    struct strait_grid_traffic traffic = paths(r, g);
+    struct strait_grid_traffic traffic = paths(r, g, NULL);
     traffic.activation_bytes = strait_param(r, "activation") / g->n_tensor;
     traffic.n_micro = (int)strait_param(r, "microbatches");
     g->places = search(r, g, &traffic);
 }
 
+static const int *ring_places(struct strait_rank *r, const int *ranks, int n)
+{
+    const struct strait_grid g = {.n_tensor = 1, .n_stages = 1, .n_replicas = n};
+    const struct strait_grid_traffic traffic = paths(r, &g, ranks);
+    return search(r, &g, &traffic);
+}
+
 const int *strait_ring_order(struct strait_rank *r)
 {
-    const struct strait_grid g = {.n_tensor = 1, .n_stages = 1, .n_replicas = strait_n_ranks(r)};
-    const struct strait_grid_traffic traffic = paths(r, &g);
-    return search(r, &g, &traffic);
+    return ring_places(r, NULL, strait_n_ranks(r));
+}
+
+void strait_ring_order_of(struct strait_rank *r, int *ranks, int n)
+{
+    const int *places = ring_places(r, ranks, n);
+    int *ordered = strait_alloc(r, (size_t)n, sizeof(*ordered));
+    for (int i = 0; i < n; i++)
+        ordered[i] = ranks[places[i]];
+    memcpy(ranks, ordered, (size_t)n * sizeof(*ranks));
 }

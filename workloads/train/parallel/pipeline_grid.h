@@ -17,3 +17,5 @@ void strait_pipeline_place(struct strait_rank *r, struct strait_grid *g);
  *  lives as long as the rank.
  *  Cost:    O(n^3) a step of the search, and n^2 memory on each rank */
 const int *strait_ring_order(struct strait_rank *r);
+/** The same of some ranks, in place; the first one stays first. */
+void strait_ring_order_of(struct strait_rank *r, int *ranks, int n);

@@ -11,6 +11,7 @@ static const struct {
     {"{\"name\":\"hierfl\",\"rounds\":2,\"local_steps\":2,\"region_size\":2}", true},
     {"{\"name\":\"localsgd\",\"rounds\":3,\"local_steps\":3}", true},
     {"{\"name\":\"diloco\",\"rounds\":3,\"local_steps\":3}", true},
+    {"{\"name\":\"elastic-diloco\",\"rounds\":3,\"local_steps\":3}", true},
     {"{\"name\":\"streaming-diloco\",\"rounds\":2,\"local_steps\":6,\"fragments\":2,"
      "\"overlap_steps\":2}",
      true},
