@@ -1,4 +1,5 @@
 /* Published figures: reading the file. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "published_book.h"
@@ -27,27 +28,32 @@ static int expect_one_of(const struct strait_object *o, const char *key, const c
 static int read_measure(struct published_measure *m, struct strait_object *o,
                         struct strait_error *err)
 {
-    static const char *const as[] = {"value",      "gain",      "times", "saved",
-                                     "difference", "threshold", NULL};
+    static const char *const as[] = {"value",      "gain",      "times",  "saved",
+                                     "difference", "threshold", "within", NULL};
     static const char *const pick[] = {"max", "min", "mean", NULL};
     char where[STRAIT_JSON_POINTER_MAX * 2];
     if (strait_object_string(o, &m->experiment, "experiment", err) != 0 ||
         strait_object_string(o, &m->metric, "metric", err) != 0 ||
         strait_object_string_or(o, &m->as, "as", "value", err) != 0 ||
         strait_object_string_or(o, &m->pick, "pick", "max", err) != 0 ||
+        strait_object_number_or(o, &m->limit, "limit", -1e300, 1e300, NAN, err) != 0 ||
         expect_one_of(o, "as", m->as, as, err) != 0 ||
         expect_one_of(o, "pick", m->pick, pick, err) != 0)
         return -1;
     m->set = strait_object_value(o, "set");
     m->against = strait_object_value(o, "against");
     m->over = strait_object_value(o, "over");
-    if ((strcmp(m->as, "value") != 0) != (m->against != NULL))
+    const bool within = strcmp(m->as, "within") == 0;
+    if (within == isnan(m->limit))
+        return strait_refuse(err, strait_object_where(o, "limit", where, sizeof(where)),
+                             "expected a number for \"within\", and for that alone");
+    if ((strcmp(m->as, "value") != 0 && !within) != (m->against != NULL))
         return strait_refuse(err, strait_object_where(o, "against", where, sizeof(where)),
                              "expected settings to compare with for \"gain\", \"times\", "
                              "\"saved\", \"difference\" and \"threshold\", and for these alone");
     if ((m->set && !json_is_object(m->set)) || (m->against && !json_is_array(m->against)) ||
         (m->over && json_object_size(m->over) != 1) ||
-        (strcmp(m->as, "threshold") == 0 && !m->over))
+        ((strcmp(m->as, "threshold") == 0 || within) && !m->over))
         return strait_refuse(err, strait_object_where(o, NULL, where, sizeof(where)),
                              "expected \"set\": {pointer: value}, \"against\": [{pointer: value}], "
                              "\"over\": {pointer: [values]}");

@@ -8,6 +8,7 @@
 /* The `measure` of a row, borrowed from the JSON. */
 struct published_measure {
     const char *experiment, *metric, *as, *pick; /* experiment NULL: there is none */
+    double limit;                                /* of "within"; else NAN */
     const json_t *set, *against, *over; /* objects; array of objects; object of one array */
 };
 

@@ -281,7 +281,8 @@ int published_measure(struct published_answer *out, const struct published_book 
     const json_t *values;
     size_t n;
     const char *pointer = over_of(m, &values, &n);
-    const bool threshold = strcmp(m->as, "threshold") == 0;
+    const bool within = strcmp(m->as, "within") == 0,
+               threshold = within || strcmp(m->as, "threshold") == 0;
     *out = (struct published_answer){.figure = NAN};
     for (size_t i = 0; i < n; i++) {
         const json_t *value = pointer ? json_array_get(values, i) : NULL;
@@ -294,9 +295,10 @@ int published_measure(struct published_answer *out, const struct published_book 
                  : strcmp(m->as, "difference") == 0 ? ours - against
                                                     : ours;
         if (threshold) { /* true from this value to the last */
-            if (ours < against && isnan(out->figure))
+            const bool holds = within ? ours <= m->limit : ours < against;
+            if (holds && isnan(out->figure))
                 *out = (struct published_answer){threshold_of(value), value, i};
-            else if (ours >= against)
+            else if (!holds)
                 *out = (struct published_answer){.figure = NAN};
         } else if (strcmp(m->pick, "mean") == 0) {
             *out = (struct published_answer){(i == 0 ? 0 : out->figure) + figure / (double)n,

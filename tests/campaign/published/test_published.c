@@ -141,6 +141,25 @@ static void ranges(void)
     json_decref(json);
 }
 
+/* Of 8, 4 and 2 ranks' rings 0.741, 0.635 and 0.423 MB a rank: 0.7 and less from 4 on, 0.4 never;
+ * 0.7 of 2, 4 and 8 never to the last, 0.8 from 2 on. */
+static void within(void)
+{
+#define WITHIN(limit, over)                                                                        \
+    ROW("\"published\":4",                                                                         \
+        PER_RANK ",\"as\":\"within\",\"limit\":" limit ",\"over\":{\"/clients\":" over "}")
+    static const char *const rows[] = {WITHIN("0.7", "[8,4,2]"), WITHIN("0.4", "[8,4,2]"),
+                                       WITHIN("0.7", "[2,4,8]"), WITHIN("0.8", "[2,4,8]")};
+    char book[4096];
+    book_of(book, rows, sizeof(rows) / sizeof(rows[0]));
+    json_t *json = published(book, 0);
+    CU_ASSERT_DOUBLE_EQUAL(ours(json, 0), 4, 1e-12);
+    CU_ASSERT(json_is_null(json_object_get(row(json, 1), "ours")));
+    CU_ASSERT(json_is_null(json_object_get(row(json, 2), "ours")));
+    CU_ASSERT_DOUBLE_EQUAL(ours(json, 3), 2, 1e-12);
+    json_decref(json);
+}
+
 /* What a codec takes of a round of one client, and saves. Of n ranks' rings 2 sends 1 and 8 sends
  * 1.75 of a gradient: 42.9 % saved. A round is faster than at 50 Mbps from 60 on. Computing is no
  * communication: a device of three times the speed changes nothing. The stated encoder takes 30
@@ -295,6 +314,11 @@ static void refused(void)
          "strait: p.json#/rows/0/kind: expected one of figure, up to, from, found \"best\""},
         {BOOK(ROW("\"published\":1", PER_RANK ",\"as\":\"gain\"")),
          "strait: p.json#/rows/0/measure/against: expected settings to compare with"},
+        {BOOK(ROW("\"published\":1", "\"metric\":\"round_s\",\"as\":\"within\",\"over\":{"
+                                     "\"/clients\":[2]}")),
+         "strait: p.json#/rows/0/measure/limit: expected a number for \"within\""},
+        {BOOK(ROW("\"published\":1", "\"metric\":\"round_s\",\"limit\":3")),
+         "strait: p.json#/rows/0/measure/limit: expected a number for \"within\""},
         {BOOK(ROW("\"published\":1", "\"metric\":\"speed\"")),
          "strait: e.json: expected a metric of the row, found \"speed\""},
         {BOOK(ROW("\"published\":1", PER_RANK ",\"set\":{\"/clients\":0}")),
@@ -425,6 +449,7 @@ static void shipped_kfac(void)
 static const struct strait_test tests[] = {
     {"figures are those of the setting, and claims are reached or not", figures},
     {"a range is reached where it begins and holds as published, not at one end alone", ranges},
+    {"a figure may be the first value from which on ours is at most a limit", within},
     {"what a codec takes of a round, saves and encodes a second", codec_figures},
     {"errors are of predicted figures: no claims, no inputs", errors},
     {"a steady round is neither the first nor the last", steady},
