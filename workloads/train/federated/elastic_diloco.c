@@ -21,7 +21,7 @@
 #include "federated.h"
 #include "workloads/ask/experiment.h"
 #include "workloads/train/collectives/legal.h"
-#include "workloads/train/pipeline/pipeline_grid.h"
+#include "workloads/train/parallel/pipeline_grid.h"
 
 enum { BY_RANK, BY_NETWORK };
 static const char *const orders[] = {"ranks", "network", NULL};
