@@ -345,8 +345,8 @@ GOLDEN = $(if $(findstring clang,$(CC)),build/golden-clang,$(BUILD))
 .PHONY: golden
 golden:
 	@$(MAKE) --no-print-directory $(GOLDEN)/tests/strait-tests $(if $(findstring clang,$(CC)),BUILD=$(GOLDEN) \
-		PARTS="core codecs traces" TEST_SRC=tests/codecs/test_codec_promises.c)
-	@STRAIT_WRITE_GOLDEN=1 $(GOLDEN)/tests/strait-tests --here codecs/codec_promises
+		PARTS="core codecs traces" TEST_SRC=tests/codecs/test_codec_golden.c)
+	@STRAIT_WRITE_GOLDEN=1 $(GOLDEN)/tests/strait-tests --here codecs/codec_golden
 	$(if $(findstring clang,$(CC)),,@STRAIT_WRITE_GOLDEN=1 $(SUITES) --here codecs/damaged_streams)
 
 # Do the tests notice what is wrong? N changes drawn by SEED over all folders (IN=codecs: of one),
