@@ -118,7 +118,7 @@ static json_t *ends(const double s[2])
     return isfinite(s[0]) && isfinite(s[1]) ? json_pack("[f, f]", s[0], s[1]) : json_null();
 }
 
-/* Cases that the simulation computes exactly (sim/oracle.h): no network at all, or one flow at a
+/* Cases that the simulation computes exactly (tests/kit/forms/oracle.h): no network at all, or one flow at a
  * time on a clean one. */
 static bool is_closed_form(const struct strait_case *c)
 {

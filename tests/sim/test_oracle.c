@@ -1,4 +1,4 @@
-#include "sim/oracle.h"
+#include "tests/kit/forms/oracle.h"
 
 #include <math.h>
 

@@ -7,7 +7,7 @@
 
 #include "core/heap.h"
 #include "core/random.h"
-#include "sim/oracle.h"
+#include "tests/kit/forms/oracle.h"
 #include "tests/kit/rig.h"
 #include "tests/kit/suite.h"
 

@@ -9,7 +9,7 @@
 #include "analysis/fields.h"
 #include "analysis/limits/carried.h"
 #include "analysis/row.h"
-#include "sim/oracle.h"
+#include "tests/kit/forms/oracle.h"
 #include "tests/kit/folder.h"
 #include "tests/kit/suite.h"
 

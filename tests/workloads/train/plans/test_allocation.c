@@ -1,5 +1,5 @@
 /* Bits at an error and in a round, between what was recorded. */
-#include "workloads/train/plans/allocation.h"
+#include "tests/kit/forms/allocation.h"
 
 #include <math.h>
 #include "tests/kit/suite.h"

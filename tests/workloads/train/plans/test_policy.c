@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "workloads/train/plans/policy.h"
-#include "workloads/train/plans/policy_replay.h"
+#include "tests/kit/forms/policy_replay.h"
 #include "tests/kit/suite.h"
 
 static const struct strait_policy base = {.base = 0.01,
