@@ -367,14 +367,14 @@ static json_t *compose(struct answer *a, const struct strait_plan_answer_options
         check = check_json(a, best);
     if (even && (!o->check || json_is_array(check)))
         out = json_pack(
-            "{s:s, s:s, s:s, s:O, s:s, s:b, s:o, s:O, s:O, s:o, s:O, s:O, s:o, s:O, s:O}", "record",
-            "plan", "title", a->q->title, "file", a->q->file, "target",
+            "{s:s, s:s, s:s, s:O, s:s, s:b, s:o, s:O, s:O, s:o, s:O, s:O, s:o, s:O, s:O, s:O}",
+            "record", "plan", "title", a->q->title, "file", a->q->file, "target",
             json_object_get(a->q->json, "target"), "holds", holds[a->c->all[0].holds], "eligible",
             a->c->all[0].eligible, "text", text_json(a, json_array_get(best, 0)), "limits",
             json_object_get(json_object_get(json_array_get(best, 0), "sim"), "limits"), "best",
             best, "buy", strait_plan_answer_buy(a->c, 0, a->q), "faster",
             json_object_get(why, "faster"), "break_even", even, "ranked", ranked_json(a->c),
-            "not_considered", rest, "check", check);
+            "not_considered", rest, "check", check, "names", json_object_get(why, "names"));
     json_decref(best);
     json_decref(rest);
     json_decref(why);

@@ -77,6 +77,7 @@ struct tries {
     enum strait_faster what[STRAIT_N_FASTER];
     size_t n;
     json_t *rows[STRAIT_N_FASTER]; /* by what */
+    json_t *names;
 };
 
 static json_t *try_one(size_t i, void *context, struct strait_error *err)
@@ -93,6 +94,31 @@ static int take_one(size_t i, const json_t *row, void *context, struct strait_er
     return 0;
 }
 
+/* What the file calls clients and sites, which the rows number: "clients 1 to 30 office", "site 2
+ * Sydney". An array. */
+static json_t *names_of(const struct strait_network *n)
+{
+    json_t *names = json_array();
+    const int first = n->has_server ? 1 : 0;
+    for (int r = first, end; r < n->n_ranks; r = end) {
+        const char *group = n->out[r].group;
+        for (end = r + 1; group && end < n->n_ranks && n->out[end].group &&
+                          strcmp(n->out[end].group, group) == 0;)
+            end++;
+        if (group && end - r > 1)
+            json_array_append_new(names, json_sprintf("%s %d to %d %s",
+                                                      n->has_server ? "clients" : "ranks", r,
+                                                      end - 1, group));
+        else if (group)
+            json_array_append_new(
+                names, json_sprintf("%s %d %s", n->has_server ? "client" : "rank", r, group));
+    }
+    for (int s = 0; s < n->n_sites; s++)
+        if (n->site_out[s].group)
+            json_array_append_new(names, json_sprintf("site %d %s", s, n->site_out[s].group));
+    return names;
+}
+
 static int find_tries(struct tries *t, struct strait_error *err)
 {
     struct strait_experiment *e;
@@ -101,6 +127,7 @@ static int find_tries(struct tries *t, struct strait_error *err)
     for (int what = 0; what < STRAIT_N_FASTER; what++)
         if (strait_faster_applies((enum strait_faster)what, e))
             t->what[t->n++] = (enum strait_faster)what;
+    t->names = names_of(e->network);
     strait_experiment_free(e);
     return 0;
 }
@@ -152,9 +179,10 @@ json_t *strait_why(const struct strait_plan_setup *setup, const json_t *row, con
     json_t *out = NULL;
     if (find_tries(&t, err) == 0 &&
         strait_pool_run(t.n, n_jobs, try_one, take_one, &t, "what if", err) == 0)
-        out = json_pack("{s:s, s:O, s:f, s:o, s:o}", "record", "why", "row", row, "factor", factor,
-                        "predicted", figures_of(t.rows[STRAIT_FASTER_NOTHING]), "faster",
-                        faster_of(&t));
+        out = json_pack("{s:s, s:O, s:f, s:o, s:o, s:O}", "record", "why", "row", row, "factor",
+                        factor, "predicted", figures_of(t.rows[STRAIT_FASTER_NOTHING]), "faster",
+                        faster_of(&t), "names", t.names);
+    json_decref(t.names);
     for (int what = 0; what < STRAIT_N_FASTER; what++)
         json_decref(t.rows[what]);
     return out;

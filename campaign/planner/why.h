@@ -16,7 +16,8 @@ json_t *strait_why_point(const char **file, const json_t **header, const struct 
  *  In:      resolved  its point
  *           factor    how many times as fast each is tried
  *  Returns: new {"record": "why", "row", "factor", "predicted", "faster": [{"what", "text",
- *           "round_s", "interval_s", "saves_s", "limits"}]}, the largest gain first, where
+ *           "round_s", "interval_s", "saves_s", "limits"}], "names": what the file calls
+ *           clients and sites, texts}, the largest gain first, where
  *           predicted and faster are by fluid; NULL with *err
  *  Cost:    a simulation, with those of its interval, for each that the experiment has; n_jobs at a
  *           time */

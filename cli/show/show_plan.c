@@ -375,6 +375,7 @@ int strait_show_plan(FILE *out, const json_t *answer, const char *currency,
     strait_prose(out, "%s", strait_text_of(answer, "text"));
     strait_prose(out, "What limits it: %s.",
                  strait_text_of(json_object_get(answer, "limits"), "text"));
+    strait_show_names(out, json_object_get(answer, "names"));
     const json_t *evidence = json_object_get(first, "evidence");
     const char *why = strait_text_of(evidence, "why");
     strait_prose(out, "What it rests on: %s%s%s.", strait_text_of(evidence, "basis"),

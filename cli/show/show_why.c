@@ -146,6 +146,19 @@ static int show_faster(FILE *out, const json_t *why, struct strait_error *err)
     return 0;
 }
 
+void strait_show_names(FILE *out, const json_t *names)
+{
+    enum { MOST = 12 };
+    char text[1024] = "";
+    size_t i;
+    json_t *name;
+    json_array_foreach (names, i, name)
+        if (i < MOST)
+            strait_text_add(text, sizeof(text), "%s%s", *text ? ", " : "", json_string_value(name));
+    if (*text)
+        strait_prose(out, "Names: %s%s.", text, json_array_size(names) > MOST ? ", and so on" : "");
+}
+
 int strait_show_why(FILE *out, const json_t *why, const char *codec, const char *setting,
                     struct strait_error *err)
 {
@@ -170,6 +183,7 @@ int strait_show_why(FILE *out, const json_t *why, const char *codec, const char 
     strait_prose(out, "What limits it: %s.%s",
                  strait_text_of(json_object_get(explained, "limits"), "text"),
                  has_limits ? "" : " (Predicted again: the row is of an earlier version.)");
+    strait_show_names(out, json_object_get(why, "names"));
     fputs("\n", out);
     if (strait_show_critical_path(out, explained, err) != 0)
         return -1;

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include "core/error.h"
 
+/** Print what the file calls clients and sites, "names" of strait_why; nothing for none. */
+void strait_show_names(FILE *out, const json_t *names);
 /** Print the result of strait_why. In: codec, setting: the row's, by the names of all rows beside
  *  it. 0, or -1 with *err. */
 int strait_show_why(FILE *out, const json_t *why, const char *codec, const char *setting,

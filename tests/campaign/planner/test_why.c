@@ -240,7 +240,35 @@ static void command(void)
     program_tear_down(&p);
 }
 
+/* Three clients of two entries with names, then one entry without. */
+static void named(void)
+{
+    static const struct {
+        const char *network, *names;
+    } cases[] = {
+        {"{\"client\": [{\"name\": \"lab\", \"count\": 2, \"rate\": \"1 Gbps\"}, {\"name\": "
+         "\"dsl\", "
+         "\"rate\": \"1 Gbps\"}, {\"rate\": \"1 Gbps\"}], \"server\": {\"rate\": \"1 Gbps\"}}",
+         "[\"clients 1 to 2 lab\", \"client 3 dsl\"]"},
+        {"{\"client\": {\"rate\": \"1 Gbps\"}, \"server\": {\"rate\": \"1 Gbps\"}}", "[]"}};
+    struct strait_error err = {0};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        set_up("\"none\"");
+        json_object_set_new(point, "network", json_loads(cases[i].network, 0, NULL));
+        json_t *row = strait_what_if(&setup, point, STRAIT_FASTER_NOTHING, 1, &err);
+        CU_ASSERT_PTR_NOT_NULL_FATAL(row);
+        json_t *why = strait_why(&setup, row, point, 2, 2, &err),
+               *names = json_loads(cases[i].names, 0, NULL);
+        CU_ASSERT(json_equal(json_object_get(why, "names"), names));
+        json_decref(names);
+        json_decref(why);
+        json_decref(row);
+        tear_down();
+    }
+}
+
 static const struct strait_test tests[] = {
+    {"what the file calls clients is said beside their numbers", named},
     {"links that are twice as fast save what they carry", links},
     {"a port that changes or is shared is twice as fast too", ports},
     {"a faster link to the accelerator saves what crosses it", host_link},
