@@ -86,8 +86,8 @@ static int scale_ports(json_t *point, const char *pointer, double factor)
     return n;
 }
 
-/* So many times as many clients of each kind that the network lists, at least one. Returns: how many
- * there are then; 0: it lists none. */
+/* So many times as many clients of each kind that the network lists, at least one. Returns: how
+ * many there are then; 0: it lists none. */
 static long scale_counts(json_t *point, double factor)
 {
     json_t *ports = json_object_get(json_object_get(point, "network"), "client"), *port;
@@ -113,7 +113,7 @@ static long scale(const struct over *o, json_t *point, double factor)
     return is_of_clients(o) ? scale_counts(point, factor) : scale_ports(point, o->pointer, factor);
 }
 
-/* Whether there may be so many times as many: strategies ask for some number of clients at least. */
+/* Whether there may be so many times as many: strategies ask for a number of clients at least. */
 static bool is_readable(const struct over *o, double factor)
 {
     struct strait_experiment *e = NULL;

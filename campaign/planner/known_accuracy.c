@@ -45,8 +45,8 @@ static bool steps_alike(const char *a, const char *b)
     return strcmp(a, b) == 0 || (x && y && x->is_exact && y->is_exact);
 }
 
-/* A lossless codec is as good as none in the experiment's own strategy; in another one that may lose
- * something by itself (the ranks of PowerSGD), only where its steps are exact. */
+/* A lossless codec is as good as none in the experiment's own strategy; in another one that may
+ * lose something by itself (the ranks of PowerSGD), only where its steps are exact. */
 static bool loses_nothing(const struct strait_plan_question *q, const char *strategy)
 {
     const struct strait_strategy *s = strait_strategy_find(strategy);

@@ -14,10 +14,10 @@ struct strait_known_accuracy {
 };
 
 /** Of the row of a point: stated in the question (the entry whose "codec" is the point's, with a
- *  "download_codec", by default lossless, and a "strategy", by default the experiment's), else of a trained run of the folders that it names with
- *  this codec, model, strategy and number of clients, else of the recorded run with this codec,
- *  model and number of clients (strait_tradeoff_curve), else not known. Lossless codecs are what
- *  "none" is. */
+ *  "download_codec", by default lossless, and a "strategy", by default the experiment's), else of a
+ *  trained run of the folders that it names with this codec, model, strategy and number of clients,
+ *  else of the recorded run with this codec, model and number of clients (strait_tradeoff_curve),
+ *  else not known. Lossless codecs are what "none" is. */
 void strait_known_accuracy_of(struct strait_known_accuracy *out,
                               const struct strait_plan_question *q,
                               const struct strait_curves *curves, const json_t *point,

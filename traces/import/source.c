@@ -231,9 +231,9 @@ static const char *whole(double *out, const char *text)
 }
 
 /* Digits with a point, of which the second most numbers are, rounded as by strtod in a fifth of its
- * time: at most 19 digits are a whole number of 64 bits, and powers of ten up to 27 have as many, so
- * that their quotient is off by half a unit in its 64 bits at most; that may decide to which double
- * it is rounded only if it looks halfway between two. NULL: something else, or just that. */
+ * time: at most 19 digits are a whole number of 64 bits, and powers of ten up to 27 have as many,
+ * so that their quotient is off by half a unit in its 64 bits at most; that may decide to which
+ * double it is rounded only if it looks halfway between two. NULL: something else, or just that. */
 static const char *decimal(double *out, const char *text)
 {
 #if LDBL_MANT_DIG == 64

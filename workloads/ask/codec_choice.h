@@ -42,7 +42,7 @@ int strait_codec_choice_read(struct strait_codec_choice *c, struct strait_object
  *  Returns: 0, or -1 with *err INPUT: `wan.json#/codec: unknown setting "rnge" of sz, ...` */
 int strait_codec_short_expand(json_t *experiment, const char *key, const char *file,
                               struct strait_error *err);
-/** Put what "download_codec": "same" stands for in its place: the upload's codec, and of
- *  {"name": "same", ...} that with other settings; where nothing is encoded, none. So a point is the
- *  same however it was written. */
+/** Put what "download_codec": "same" stands for in its place: the upload's codec, and of {"name":
+ *  "same", ...} that with other settings; where nothing is encoded, none. So a point is the same
+ *  however it was written. */
 void strait_codec_same_resolve(json_t *json);

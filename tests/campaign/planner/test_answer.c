@@ -211,8 +211,8 @@ static void accuracy(void)
     tear_down();
 }
 
-/* A round trip that is shorter by a microsecond, at a price: of half a minute nobody sees it, so that
- * the dearer one is on no front. */
+/* A round trip that is shorter by a microsecond, at a price: of half a minute nobody sees it, so
+ * that the dearer one is on no front. */
 static void front(void)
 {
     set_up();

@@ -128,8 +128,8 @@ static void others(void)
     json_decref(record);
 }
 
-/* Clients of a list are as many times as many of each kind, at least one: 6 and 2, a quarter to four
- * times, are 2 + 1 to 24 + 8. Four tiers need four clients: of eight a quarter is too few. */
+/* Clients of a list are as many times as many of each kind, at least one: 6 and 2, a quarter to
+ * four times, are 2 + 1 to 24 + 8. Four tiers need four clients: of eight a quarter is too few. */
 static void clients_of_a_list(void)
 {
     json_t *record =

@@ -57,8 +57,8 @@ static struct strait_candidates find(const char *rest)
     return c;
 }
 
-/* What the server sends is compressed as what clients send: stated as such, or with a lossless codec
- * as accurate as without. */
+/* What the server sends is compressed as what clients send: stated as such, or with a lossless
+ * codec as accurate as without. */
 static void same_both_ways(void)
 {
     set_up();

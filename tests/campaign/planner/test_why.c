@@ -89,8 +89,8 @@ static void links(void)
     tear_down();
 }
 
-/* A layer of 2 x 1000 x 8 x 64 x 2 B takes 2.048 ms at 1 GB/s and is computed with in 1 ms: 4 tokens
- * of 4 layers end with the last one's computation, but for the first token's wait. */
+/* A layer of 2 x 1000 x 8 x 64 x 2 B takes 2.048 ms at 1 GB/s and is computed with in 1 ms: 4
+ * tokens of 4 layers end with the last one's computation, but for the first token's wait. */
 static void host_link(void)
 {
     set_up("\"none\"");
