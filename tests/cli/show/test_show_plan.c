@@ -118,6 +118,7 @@ static void brief(void)
     json_object_set_new(json_object_get(json_object_get(second, "sim"), "limits"), "by",
                         json_string("compute"));
     json_array_append_new(best, second);
+    json_object_set(json_object_get(a, "break_even"), "of", json_object_get(first, "name"));
     json_t *axes = json_object_get(json_object_get(a, "break_even"), "axes");
     json_object_set_new(json_array_get(axes, 0), "text", json_string("below 1 Gbps; not at 2"));
     json_array_append_new(axes, json_pack("{s:s, s:s}", "pointer", "/seed", "text", "always"));
@@ -135,6 +136,12 @@ static void brief(void)
     CU_ASSERT_CONTAINS(shown, "\nNot considered: codecs of others.\n2 of 3 candidates are on the "
                               "front: ");
     CU_ASSERT_PTR_NULL(strstr(shown, "how busy n mean"));
+    /* a codec that is not the recommended candidate's has a name */
+    json_object_set(json_object_get(a, "break_even"), "of", json_object_get(second, "name"));
+    f = begin();
+    CU_ASSERT_EQUAL(strait_show_plan(f, a, "", STRAIT_PLAN_BRIEF, &err), 0);
+    CU_ASSERT_CONTAINS(end(f), "The codec of sz 1e-2, rate 10, cores 2 pays: client rate below 1 "
+                               "Gbps (not at 2); seed always.\n");
     json_decref(a);
 }
 
