@@ -71,14 +71,14 @@ static struct strait_profile *earlier(const struct strait_session *r, const json
 static int extend(struct strait_session *r, struct strait_error *err)
 {
     size_t n;
-    if (strait_calibrate_missing(r->profile, &n, r->sweep, false, err) != 0)
+    if (strait_calibrate_missing(r->profile, &n, r->sweep, NULL, err) != 0)
         return -1;
     if (n == 0)
         return 0;
     if (r->notes)
         fprintf(r->notes, "calibrating what %s/profile.json lacks on this machine ...\n", r->out);
     r->calibrated_now = true;
-    return strait_calibrate_missing(r->profile, &n, r->sweep, true, err);
+    return strait_calibrate_missing(r->profile, &n, r->sweep, &strait_calibration_full, err);
 }
 
 int strait_own_profile_choose(struct strait_session *r, struct strait_error *err)
@@ -93,7 +93,7 @@ int strait_own_profile_choose(struct strait_session *r, struct strait_error *err
     if (r->notes)
         fputs("calibrating the codecs on this machine ...\n", r->notes);
     r->calibrated_now = true;
-    return strait_calibrate_for(&r->profile, r->sweep, err);
+    return strait_calibrate_for(&r->profile, r->sweep, &strait_calibration_full, err);
 }
 
 /* Of models that this sweep does not use, the last record tells. */

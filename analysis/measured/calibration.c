@@ -15,8 +15,8 @@
 #include "traces/tensor_fill.h"
 #include "workloads/timing/turns.h"
 
-enum { MAX_BYTES = 128 << 20, N_REPEATS = 40 };
-static const double MIN_S = 1.5;
+enum { MAX_BYTES = 128 << 20 };
+const struct strait_calibration_effort strait_calibration_full = {.n_repeats = 40, .min_s = 1.5};
 
 /* A model's tensors of one kind, held-out recordings, for each of some senders; larger models are
  * cut down evenly. */
@@ -24,7 +24,8 @@ struct sample {
     float *values, *decoded;
     struct strait_sweeper sweeper;
     struct strait_slice *slices, *back; /* sender after sender */
-    size_t n_slices, n_elems, n_turns;  /* of a sender */
+    const struct strait_calibration_effort *effort;
+    size_t n_slices, n_elems, n_turns; /* of a sender */
 };
 
 static void sample_release(struct sample *s)
@@ -208,7 +209,8 @@ static int measure(struct strait_profile_entry *entry, struct sample *s, const s
         !of || strait_codec_open(spec->ops, &bundle.lossy.state, spec->params, err) != 0 ||
         strait_codec_open(beside->ops, &bundle.lossless.state, beside->params, err) != 0 ||
         choose_slices(&turns, &raw_bytes, &beside_bytes, &n, s, m, err) != 0 ||
-        strait_time_turns(&t, &bundle, &turns, N_REPEATS, MIN_S, &s->sweeper, err) != 0 ||
+        strait_time_turns(&t, &bundle, &turns, s->effort->n_repeats, s->effort->min_s, &s->sweeper,
+                          err) != 0 ||
         find_ratio(entry, &bundle, &turns, raw_bytes, err) != 0;
     if (!failed)
         fill_entry(entry, &t, m, raw_bytes, beside_bytes);
@@ -234,7 +236,7 @@ static int measure_memory(struct strait_profile *p, const struct sample *s,
     float *sum = strait_buffer_new(s->n_elems * sizeof(*sum));
     if (!sum)
         return strait_error_memory(err, "calibration");
-    strait_time_memory(&t, sum, s->decoded, s->values, s->n_elems, s->n_turns, N_REPEATS,
+    strait_time_memory(&t, sum, s->decoded, s->values, s->n_elems, s->n_turns, s->effort->n_repeats,
                        &s->sweeper);
     p->copy_bytes_per_s = bytes / fmax(strait_typical_s(t.copy_s, t.n_repeats), 1e-9);
     p->add_bytes_per_s = bytes / fmax(strait_typical_s(t.add_s, t.n_repeats), 1e-9);
@@ -276,7 +278,7 @@ static struct strait_profile_entry *new_entry(struct strait_profile *p, const ch
 struct calibrating {
     struct strait_profile *profile;
     size_t n_missing;
-    bool measure; /* else count */
+    const struct strait_calibration_effort *effort; /* NULL: count */
 };
 
 /* Entries of one direction of one point: of its codec, and of the lossless one on small tensors;
@@ -331,9 +333,10 @@ static int calibrate_choice(struct calibrating *of, const struct strait_experime
     const size_t n_missing =
         (have ? 0u : 1u) + (have_lossless ? 0u : 1u) + (p->add_bytes_per_s > 0 ? 0u : 1u);
     of->n_missing += n_missing;
-    if (n_missing == 0 || !of->measure)
+    if (n_missing == 0 || !of->effort)
         return 0;
     int failed = sample_init(&s, e, kind, err);
+    s.effort = of->effort;
     if (!failed && !(p->add_bytes_per_s > 0))
         failed = measure_memory(p, &s, err);
     if (!failed && !(have && have_lossless))
@@ -376,7 +379,7 @@ static int calibrate_sums(struct calibrating *of, const struct strait_experiment
     if (find_entry(of->profile, spec, kind, e->model->name))
         return 0;
     of->n_missing++;
-    if (!of->measure)
+    if (!of->effort)
         return 0;
     if (!(entry = new_entry(of->profile, kind, e->model->name)))
         return strait_error_memory(err, "calibration");
@@ -424,26 +427,27 @@ static int calibrate_point(struct calibrating *of, const struct strait_sweep *sw
 }
 
 int strait_calibrate_missing(struct strait_profile *p, size_t *n_missing,
-                             const struct strait_sweep *sweep, bool measure,
+                             const struct strait_sweep *sweep,
+                             const struct strait_calibration_effort *effort,
                              struct strait_error *err)
 {
-    struct calibrating of = {.profile = p, .measure = measure};
+    struct calibrating of = {.profile = p, .effort = effort};
     int failed = 0;
     for (size_t i = 0; i < sweep->n_points && !failed; i++)
         failed = calibrate_point(&of, sweep, i, err);
     *n_missing = of.n_missing;
-    return failed || (measure && strait_profile_round(p, err) != 0) ? -1 : 0;
+    return failed || (effort && strait_profile_round(p, err) != 0) ? -1 : 0;
 }
 
 int strait_calibrate_for(struct strait_profile **out, const struct strait_sweep *sweep,
-                         struct strait_error *err)
+                         const struct strait_calibration_effort *effort, struct strait_error *err)
 {
     struct strait_profile *p = calloc(1, sizeof(*p));
     size_t n_missing;
     *out = NULL;
     if (!p)
         return strait_error_memory(err, NULL);
-    if (describe(p, err) != 0 || strait_calibrate_missing(p, &n_missing, sweep, true, err) != 0) {
+    if (describe(p, err) != 0 || strait_calibrate_missing(p, &n_missing, sweep, effort, err) != 0) {
         strait_profile_free(p);
         return -1;
     }

@@ -3,16 +3,25 @@
 #include "codecs/profile/profile.h"
 #include "workloads/ask/experiment.h"
 
+/* How often each work is timed at least, and for how long. */
+struct strait_calibration_effort {
+    size_t n_repeats;
+    double min_s;
+};
+/** What predictions rest on: 40 times and 1.5 s. Less is for what looks at other things than speeds. */
+extern const struct strait_calibration_effort strait_calibration_full;
+
 /** Measure every codec and bound that the points of a sweep use or may use, on this machine, for
  *  the kinds of tensors that are sent, on other recordings than those that are sent (the held-out
  *  set of traces/tensor_fill.h), tiled to the model's own shapes.
  *  Returns: 0 with a profile to free with strait_profile_free, or -1 with *err
  *  Cost:    a few seconds a codec and bound */
 int strait_calibrate_for(struct strait_profile **out, const struct strait_sweep *sweep,
-                         struct strait_error *err);
+                         const struct strait_calibration_effort *effort, struct strait_error *err);
 /** The same for what an earlier profile lacks; its entries stay as they are.
  *  Out:     n_missing  codecs, bounds and speeds of memory that it lacks
- *  In:      measure    false: count only */
+ *  In:      effort     NULL: count only */
 int strait_calibrate_missing(struct strait_profile *p, size_t *n_missing,
-                             const struct strait_sweep *sweep, bool measure,
+                             const struct strait_sweep *sweep,
+                             const struct strait_calibration_effort *effort,
                              struct strait_error *err);

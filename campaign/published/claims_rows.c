@@ -55,9 +55,11 @@ json_t *strait_claims_rows(const char *path, struct strait_error *err)
 
 static void copy(json_t *to, const json_t *from, const char *const *keys, size_t n)
 {
-    for (size_t i = 0; i < n; i++)
-        if (json_object_get(from, keys[i]) && !json_is_null(json_object_get(from, keys[i])))
-            json_object_set(to, keys[i], json_object_get(from, keys[i]));
+    for (size_t i = 0; i < n; i++) {
+        json_t *value = json_object_get(from, keys[i]);
+        if (value && !json_is_null(value))
+            json_object_set(to, keys[i], value);
+    }
 }
 
 /* What claims ask of a row. */

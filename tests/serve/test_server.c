@@ -258,6 +258,8 @@ static void bad_requests(void)
          "expected at most 16 clients to emulate here, found 17"},
         {CHECK, "{\"experiment\": " POINT("gpt2-small", "2") "}", 400,
          "expected a model of at most 60 MB to emulate here, found 498 MB"},
+        {PLAN, "{\"plan\": 3}", 400, "body#/plan: expected an object"},
+        {PLAN, "{}", 400, "body#/plan: expected an object"},
         {PLAN, "{\"plan\": {\"schema\": \"strait-plan/1\", \"experiment\": \"/tmp/e.json\"}}", 400,
          "plan#/experiment: expected a name that ships, found the path"},
         {PLAN,

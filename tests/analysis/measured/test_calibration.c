@@ -6,13 +6,16 @@
 #include "tests/kit/profile_find.h"
 #include "tests/kit/suite.h"
 
+/* Speeds are not looked at, but for their sign. */
+static const struct strait_calibration_effort effort = {.n_repeats = 4, .min_s = 0};
+
 static struct strait_profile *calibrate(const char *const *settings, size_t n)
 {
     struct strait_error err = {0};
     struct strait_sweep *sweep;
     struct strait_profile *p;
     CU_ASSERT_EQUAL_FATAL(strait_sweep_load(&sweep, "wan-check", settings, n, &err), 0);
-    if (strait_calibrate_for(&p, sweep, &err) != 0)
+    if (strait_calibrate_for(&p, sweep, &effort, &err) != 0)
         fprintf(stderr, "%s: %s\n", err.where, err.text);
     CU_ASSERT_PTR_NOT_NULL_FATAL(p);
     strait_sweep_free(sweep);
@@ -112,17 +115,17 @@ static void extends(void)
     const double add = p->add_bytes_per_s;
     const struct strait_profile_entry sz = p->entries[0];
     size_t n;
-    CU_ASSERT_EQUAL(strait_calibrate_missing(p, &n, sweep, true, &err), 0);
+    CU_ASSERT_EQUAL(strait_calibrate_missing(p, &n, sweep, &effort, &err), 0);
     CU_ASSERT(n == 0 && p->n_entries == 2);
-    CU_ASSERT_EQUAL(strait_calibrate_missing(p, &n, more, false, &err), 0);
+    CU_ASSERT_EQUAL(strait_calibrate_missing(p, &n, more, NULL, &err), 0);
     CU_ASSERT(n == 1 && p->n_entries == 2); /* counted alone */
-    CU_ASSERT_EQUAL_FATAL(strait_calibrate_missing(p, &n, more, true, &err), 0);
+    CU_ASSERT_EQUAL_FATAL(strait_calibrate_missing(p, &n, more, &effort, &err), 0);
     CU_ASSERT(n == 1 && p->n_entries == 3 && p->add_bytes_per_s == add);
     CU_ASSERT(p->entries[0].ratio == sz.ratio &&
               p->entries[0].encode_bytes_per_s == sz.encode_bytes_per_s);
     CU_ASSERT_STRING_EQUAL(p->entries[2].codec, "qsgd");
     CU_ASSERT_STRING_EQUAL(p->entries[2].settings, "levels=31");
-    CU_ASSERT_EQUAL(strait_calibrate_missing(p, &n, more, true, &err), 0);
+    CU_ASSERT_EQUAL(strait_calibrate_missing(p, &n, more, &effort, &err), 0);
     CU_ASSERT_EQUAL(n, 0);
     strait_sweep_free(sweep);
     strait_sweep_free(more);
@@ -150,4 +153,4 @@ static const struct strait_test tests[] = {
     {"without a codec only memory is measured", no_codec},
     {"a large model is measured on an even part of it", large},
 };
-STRAIT_SUITE_WITH("analysis/measured/calibration", tests, .slow_s = 28, .release = true);
+STRAIT_SUITE_WITH("analysis/measured/calibration", tests, .slow_s = 5, .release = true);

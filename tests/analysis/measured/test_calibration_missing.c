@@ -15,7 +15,7 @@ static size_t n_missing(struct strait_profile *p, const char *const *settings, s
     CU_ASSERT_EQUAL_FATAL(
         strait_sweep_load(&sweep, DATA("experiments/wan-check.json"), settings, n, &err), 0);
     const size_t n_before = p->n_entries;
-    CU_ASSERT_EQUAL(strait_calibrate_missing(p, &missing, sweep, false, &err), 0);
+    CU_ASSERT_EQUAL(strait_calibrate_missing(p, &missing, sweep, NULL, &err), 0);
     CU_ASSERT_EQUAL(p->n_entries, n_before); /* counted alone */
     strait_sweep_free(sweep);
     return missing;

@@ -355,6 +355,29 @@ static void sentences(void)
     tear_down();
 }
 
+/* What no experiment takes is left out, and how often. */
+static void left_out(void)
+{
+    set_up();
+    static const char *const rests[] =
+        {"\"target\": {\"round\": \"90 s\"}, \"vary\": {\"/strategy/local_steps\": [3, -1]}",
+         "\"target\": {\"round\": \"90 s\"}, \"vary\": {\"/strategy/local_steps\": [3, -1], "
+         "\"/network/server/rate\": [\"1 Gbps\", \"2 Gbps\"]}"},
+                             *const begin[] = {"1 candidate: /strategy/local_steps: expected ",
+                                               "2 candidates: /strategy/local_steps: expected "};
+    for (size_t i = 0; i < 2; i++) {
+        json_t *a = answer(rests[i]);
+        const char *first =
+            json_string_value(json_array_get(json_object_get(a, "not_considered"), 0));
+        strait_test_context("%s", first);
+        CU_ASSERT_EQUAL(strncmp(first, begin[i], strlen(begin[i])), 0);
+        CU_ASSERT_EQUAL(json_array_size(json_object_get(a, "ranked")), i + 1);
+        json_decref(a);
+    }
+    strait_test_context(NULL);
+    tear_down();
+}
+
 static void refusals(void)
 {
     static const struct {
@@ -398,6 +421,7 @@ static const struct strait_test tests[] = {
     {"what is worse in digits that nobody sees is on no front", front},
     {"the answer says what to buy and what limits", whole},
     {"the answer is a sentence of what was found", sentences},
+    {"what no experiment takes is left out and counted", left_out},
     {"wrong plan files are refused by name", refusals},
 };
 STRAIT_SUITE("campaign/planner/answer", tests);
