@@ -35,13 +35,17 @@ static struct shown what(const struct strait_grid *g)
     return s;
 }
 
+/* A deviation by less than this is what sums of equal numbers leave. */
+static const double NO_SPREAD_RATIO = 1e-12;
+
 /* "76.1 +- 0.4"; "-" where there is none. */
 static void spread_cell(struct strait_table *t, struct strait_spread s, double scale, int digits)
 {
     char mean[STRAIT_NUMBER_CHARS], sd[STRAIT_NUMBER_CHARS];
+    const double spread = s.sd > NO_SPREAD_RATIO * fabs(s.mean) ? s.sd : 0;
     strait_format_number(mean, scale * s.mean, digits);
     if (isfinite(s.mean) && isfinite(s.sd))
-        strait_table_cellf(t, "%s +- %s", mean, strait_format_number(sd, scale * s.sd, 2));
+        strait_table_cellf(t, "%s +- %s", mean, strait_format_number(sd, scale * spread, 2));
     else
         strait_table_cell(t, isfinite(s.mean) ? mean : "-");
 }

@@ -55,6 +55,14 @@ static void figures(void)
     CU_ASSERT_CONTAINS(text, "4 none 8.000 +- 0.10 12.00 +- 0.50 0.5000 +- 0.010 75.00 +- 1.0");
     free(text);
     json_array_clear(rows);
+    add(rows, "none", 0.75); /* three times 12 s, as sums leave them */
+    json_t *training = json_object_get(json_array_get(rows, 0), "training");
+    json_object_set_new(json_object_get(json_object_get(training, "spread"), "time_s"), "sd",
+                        json_real(1.8e-15));
+    text = shown(rows);
+    CU_ASSERT_CONTAINS(text, "8.000 +- 0.10 12.00 +- 0 0.5000 +- 0.010");
+    free(text);
+    json_array_clear(rows);
     add(rows, "none", 0); /* a task without accuracy has no such column */
     text = shown(rows);
     CU_ASSERT_PTR_NULL(strstr(text, "accuracy"));
