@@ -97,45 +97,6 @@ static void from_its_rows(void)
     program_tear_down(&p);
 }
 
-/* Lines of text, each of at most 80 columns. */
-static size_t n_lines_of(const char *text)
-{
-    size_t n = 0;
-    for (const char *end; (end = strchr(text, '\n')); text = end + 1, n++) {
-        char line[1024];
-        CU_ASSERT_FATAL(end - text < (ptrdiff_t)sizeof(line));
-        snprintf(line, sizeof(line), "%.*s", (int)(end - text), text);
-        CU_ASSERT_AT_MOST(strait_text_width(line), 80);
-    }
-    return n;
-}
-
-static void on_one_screen(void)
-{
-    static const char *const plans[] = {"accuracy", "sites", "wan"}, *const parts[] = {
-                                                                         "Take ",
-                                                                         "What limits it: ",
-                                                                         "What it rests on: ",
-                                                                         "The best 5, all with ",
-                                                                         "what to buy next",
-                                                                         "Left of the busiest: ",
-                                                                         "The codec pays: ",
-                                                                         "on the front"};
-    struct program p;
-    program_set_up(&p);
-    setenv("COLUMNS", "80", 1);
-    for (size_t i = 0; i < sizeof(plans) / sizeof(*plans); i++) {
-        strait_test_context("%s", plans[i]);
-        struct said s = PROGRAM_CALL(&p, "plan", plans[i]);
-        CU_ASSERT_AT_MOST(n_lines_of(s.out), 40);
-        for (size_t k = 0; k < sizeof(parts) / sizeof(*parts); k++)
-            CU_ASSERT_CONTAINS(s.out, parts[k]);
-        said_release(&s);
-    }
-    unsetenv("COLUMNS");
-    program_tear_down(&p);
-}
-
 static void on_the_screen(void)
 {
     static const char *const parts[] = {
@@ -246,6 +207,5 @@ static const struct strait_test tests[] = {
     {"what is wrong is named where it stands in the plan", places},
     {"a plan's answer follows from its rows", from_its_rows},
     {"a plan's answer in full has its parts, and money only with prices", on_the_screen},
-    {"the answer to each plan that ships fits 40 lines of 80 columns", on_one_screen},
 };
 STRAIT_SUITE("cli/cli_plan", tests);
