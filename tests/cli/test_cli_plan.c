@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include "analysis/fields.h"
-#include "analysis/table.h"
 #include "tests/kit/program.h"
 #include "tests/kit/suite.h"
 
