@@ -196,7 +196,9 @@ static const char notes[] =
     "  strait timeline results/wan-check --point 2 --out trace.json\n"
     "      for ui.perfetto.dev or chrome://tracing, whole run\n"
     "  strait timeline results/wan-check --where /codec=none --out t.paje\n"
-    "      for ViTE or pj_dump\n";
+    "      for ViTE or pj_dump\n"
+    "  strait timeline results/wan-check --json | jq '.traceEvents[] | select(.dur)'\n"
+    "      for programs: the same JSON as in trace.json, times in microseconds\n";
 
 static const char *format_of(const struct asked *a)
 {
@@ -206,9 +208,23 @@ static const char *format_of(const struct asked *a)
     return n == 0 ? "text" : n > 5 && strcmp(a->out + n - 5, ".paje") == 0 ? "paje" : "chrome";
 }
 
-int strait_command_timeline(int argc, char **argv)
+static int check_format(const struct asked *a, bool json, struct strait_error *err)
 {
     static const char *const formats[] = {"text", "chrome", "paje", NULL};
+    bool known = !a->format;
+    if (json && (a->out || a->format))
+        return strait_error_set(err, STRAIT_ERR_USAGE, "timeline",
+                                "expected --json or --%s, not both", a->out ? "out" : "format");
+    for (size_t i = 0; formats[i] && a->format; i++)
+        known = known || strcmp(formats[i], a->format) == 0;
+    return known ? 0
+                 : strait_refuse_name(err, STRAIT_ERR_USAGE, "timeline",
+                                      "text, chrome or paje after --format", a->format, formats);
+}
+
+int strait_command_timeline(int argc, char **argv)
+{
+    bool json = false;
     struct asked a = {0};
     const struct strait_option options[] = {
         {"point", 0, STRAIT_OPTION_COUNT, &a.point, "K", "the K-th row (the first)"},
@@ -216,19 +232,15 @@ int strait_command_timeline(int argc, char **argv)
         {"round", 0, STRAIT_OPTION_COUNT, &a.round, "N", "one round (all; as text: the first)"},
         {"format", 0, STRAIT_OPTION_TEXT, &a.format, "FORMAT",
          "text, chrome or paje (by the file's name)"},
-        {"out", 'o', STRAIT_OPTION_TEXT, &a.out, "FILE", "a file (standard output)"}};
+        {"out", 'o', STRAIT_OPTION_TEXT, &a.out, "FILE", "a file (standard output)"},
+        {"json", 0, STRAIT_OPTION_FLAG, &json, NULL, "chrome's JSON on standard output"}};
     const struct strait_usage usage = {"timeline", "DIR", "Show what every rank of a run did when.",
                                        STRAIT_OPTIONS(options), notes};
     struct strait_error err = {0};
     int status;
     if (strait_command_begin(&status, &usage, argc, argv, &a.folder, 1, NULL)) {
-        bool known = !a.format;
-        for (size_t i = 0; formats[i] && a.format; i++)
-            known = known || strcmp(formats[i], a.format) == 0;
-        if (!known)
-            strait_refuse_name(&err, STRAIT_ERR_USAGE, "timeline",
-                               "text, chrome or paje after --format", a.format, formats);
-        status = err.code == STRAIT_OK && timeline(&a, format_of(&a), &err) == 0
+        status = check_format(&a, json, &err) == 0 &&
+                         timeline(&a, json ? "chrome" : format_of(&a), &err) == 0
                      ? 0
                      : strait_command_fail(&err);
     }

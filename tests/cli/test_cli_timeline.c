@@ -52,6 +52,10 @@ static void simulated_again(void)
     CU_ASSERT_EQUAL(n, 3);
     CU_ASSERT_DOUBLE_EQUAL(seconds_of(s.out, "critical", &n), total_s, 1e-6 * total_s);
     CU_ASSERT_CONTAINS(s.out, "client 3");
+    struct said same = CALL("timeline", "r", "--point", "2", "--json");
+    CU_ASSERT_EQUAL(same.status, 0);
+    CU_ASSERT_STRING_EQUAL(same.out, s.out);
+    said_release(&same);
     said_release(&s);
     s = CALL("timeline", "r", "--where", "/clients=2");
     CU_ASSERT_EQUAL(s.status, 0);
@@ -68,6 +72,41 @@ static void simulated_again(void)
     said_release(&s);
     s = CALL("timeline", "r", "--format", "svg");
     CU_ASSERT_EQUAL(s.status, 2);
+    said_release(&s);
+    s = CALL("timeline", "r", "--json", "--out", "t.json");
+    CU_ASSERT_EQUAL(s.status, 2);
+    CU_ASSERT_STRING_EQUAL(s.out, "");
+    CU_ASSERT_STRING_EQUAL(s.err, "strait: timeline: expected --json or --out, not both\n");
+    CU_ASSERT_FALSE(program_has(&program, "t.json"));
+    said_release(&s);
+    s = CALL("timeline", "r", "--json", "--format", "paje");
+    CU_ASSERT_EQUAL(s.status, 2);
+    CU_ASSERT_STRING_EQUAL(s.err, "strait: timeline: expected --json or --format, not both\n");
+    said_release(&s);
+    program_tear_down(&program);
+}
+
+/* 2 clients compute 3 steps of 0.4 s in each of 2 rounds: 2 x 2 spans, 4.8 s together, or of one
+ * round half of that. */
+static void for_programs(void)
+{
+    size_t n;
+    program_set_up(&program);
+    program_write(&program, "e.json", experiment);
+    struct said s = CALL("run", "e.json", "--on", "fluid", "--out", "r", "--set",
+                         "/model={\"params\": \"2 M\", \"step\": \"0.4 s\"}", "--set",
+                         "/strategy/local_steps=3", "--set", "/strategy/rounds=2");
+    CU_ASSERT_EQUAL_FATAL(s.status, 0);
+    said_release(&s);
+    s = CALL("timeline", "r", "--where", "/clients=2", "--json");
+    CU_ASSERT_EQUAL(s.status, 0);
+    CU_ASSERT_STRING_EQUAL(s.err, "");
+    CU_ASSERT_DOUBLE_EQUAL(seconds_of(s.out, "compute", &n), 4.8, 1e-5);
+    CU_ASSERT_EQUAL(n, 4);
+    said_release(&s);
+    s = CALL("timeline", "r", "--where", "/clients=2", "--round", "2", "--json");
+    CU_ASSERT_DOUBLE_EQUAL(seconds_of(s.out, "compute", &n), 2.4, 1e-5);
+    CU_ASSERT_EQUAL(n, 2);
     said_release(&s);
     program_tear_down(&program);
 }
@@ -144,6 +183,7 @@ static void told_apart(void)
 static const struct strait_test tests[] = {
     {"points whose codecs have one short name are told apart", told_apart},
     {"a simulated row is simulated again: its path fills its rounds", simulated_again},
+    {"the spans of all rounds or of one are JSON for programs", for_programs},
     {"kept spans give the same timeline", kept},
 };
 STRAIT_SUITE("cli/cli_timeline", tests);
