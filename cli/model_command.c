@@ -8,6 +8,7 @@
 #include "cli/kit/options.h"
 #include "core/json.h"
 #include "core/units.h"
+#include "shipped_list.h"
 #include "traces/models/model_object.h"
 
 static const char notes[] =
@@ -18,7 +19,10 @@ static const char notes[] =
     "  strait model new --params '350 M' --step '0.8 s'\n"
     "  strait model new --params '7 B' --tokens 4096 --rate '100 TFLOP/s' -o 7b.csv\n"
     "  strait model new --config config.json --batch 8 --step '0.5 s' -o mine.csv\n"
-    "  strait model new --name resnet50 --batch 128 --step '0.4 s' -o fast.csv\n";
+    "  strait model new --name resnet50 --batch 128 --step '0.4 s' -o fast.csv\n"
+    "\n"
+    "--json says what strait list models --json does, and batch, layers and tensors;\n"
+    "a table is then written to the FILE of -o only.\n";
 
 /* The figures as the object that an experiment has: numbers where they are whole, else text. */
 static json_t *object_of(const struct strait_option *options, size_t n)
@@ -53,12 +57,32 @@ static int load(struct strait_model **m, const json_t *object, struct strait_err
                             "%s", why.text);
 }
 
+/* The part of a step that a table of layers can say. */
+static double layers_s(const struct strait_model *m)
+{
+    double sum_s = 0;
+    for (size_t i = 0; i < m->n_layers; i++)
+        sum_s += m->layers[i].fwd_s_p50 + m->layers[i].bwd_s_p50;
+    return sum_s;
+}
+
+static void put_json(const struct strait_model *m)
+{
+    json_t *row = strait_model_row(m, m->name);
+    json_object_set_new(row, "shapes", json_string(m->source));
+    json_object_set_new(row, "inferred", m->inferred[0] ? json_string(m->inferred) : json_null());
+    json_object_set_new(row, "batch", m->batch > 0 ? json_integer(m->batch) : json_null());
+    json_object_set_new(row, "layers", json_integer((json_int_t)m->n_layers));
+    json_object_set_new(row, "tensors", json_integer((json_int_t)m->n_rows));
+    json_object_set_new(row, "layers_s", json_real(layers_s(m)));
+    strait_command_print_json(row);
+    json_decref(row);
+}
+
 static void summary(const struct strait_model *m)
 {
-    double in_layers_s = 0;
+    const double in_layers_s = layers_s(m);
     char size[32], step[32];
-    for (size_t i = 0; i < m->n_layers; i++)
-        in_layers_s += m->layers[i].fwd_s_p50 + m->layers[i].bwd_s_p50;
     strait_quantity_format(size, sizeof(size), STRAIT_UNIT_BYTES, 4.0 * (double)m->n_elems);
     strait_quantity_format(step, sizeof(step), STRAIT_UNIT_TIME, in_layers_s);
     fprintf(stderr, "%zu parameters (%s) in %zu tensors of %zu layers, %s a step\n", m->n_elems,
@@ -94,8 +118,8 @@ static int new_command(int argc, char **argv)
 {
     const char *params = NULL, *config = NULL, *name = NULL, *step = NULL, *flops = NULL,
                *rate = NULL, *tokens = NULL, *batch = NULL, *layers = NULL, *vocabulary = NULL;
-    const char *out = "-";
-    bool force = false;
+    const char *out = NULL;
+    bool force = false, json = false;
     const struct strait_option options[] = {
         {"params", 0, STRAIT_OPTION_TEXT, &params, "N", "parameters: '350 M', '7 B'"},
         {"config", 0, STRAIT_OPTION_TEXT, &config, "FILE", "config.json of Hugging Face"},
@@ -110,8 +134,9 @@ static int new_command(int argc, char **argv)
         {"vocabulary", 0, STRAIT_OPTION_TEXT, &vocabulary, "N",
          "rows of the embedding, with --params"},
         {"out", 'o', STRAIT_OPTION_TEXT, &out, "FILE", "the table (default: standard output)"},
-        {"force", 0, STRAIT_OPTION_FLAG, &force, NULL, "replace a file"}};
-    enum { N_OPTIONS = sizeof(options) / sizeof(*options), N_FIGURES = N_OPTIONS - 2 };
+        {"force", 0, STRAIT_OPTION_FLAG, &force, NULL, "replace a file"},
+        {"json", 0, STRAIT_OPTION_FLAG, &json, NULL, "what it is, one JSON object"}};
+    enum { N_OPTIONS = sizeof(options) / sizeof(*options), N_FIGURES = N_OPTIONS - 3 };
     const struct strait_usage usage = {
         "model new", "", "Write a layer table from a few figures.", options, N_OPTIONS, notes};
     struct strait_error err = {0};
@@ -119,14 +144,21 @@ static int new_command(int argc, char **argv)
     int status;
     if (!strait_command_begin(&status, &usage, argc, argv, NULL, 0, NULL))
         return status;
+    if (json && out && strcmp(out, "-") == 0) {
+        strait_error_set(&err, STRAIT_ERR_USAGE, "model new",
+                         "expected a file after -o beside --json, which has standard output for "
+                         "itself");
+        return strait_command_fail(&err);
+    }
     json_t *object = object_of(options, N_FIGURES);
     int failed = load(&m, object, &err);
     char *text = failed ? NULL : strait_model_table_text(m);
     if (!failed && !text)
         failed = strait_error_set(&err, STRAIT_ERR_NOMEM, "model new", "memory ran out");
-    failed = failed || put_table(out, force, text, &err) != 0;
+    if (!failed && (out || !json))
+        failed = put_table(out ? out : "-", force, text, &err);
     if (!failed)
-        summary(m);
+        (json ? put_json : summary)(m);
     free(text);
     strait_model_free(m);
     json_decref(object);

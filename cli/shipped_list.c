@@ -7,7 +7,6 @@
 #include "codecs/profile/profile.h"
 #include "core/json.h"
 #include "core/shipped.h"
-#include "traces/models/model.h"
 
 enum { PATH_CHARS = 4096 };
 
@@ -44,16 +43,20 @@ static int each_file(json_t *out, const char *folder, const char *ending, bool n
 
 /* --- models ------------------------------------------------------------------------------- */
 
+json_t *strait_model_row(const struct strait_model *m, const char *name)
+{
+    return json_pack("{s:s, s:I, s:f, s:f, s:s, s:s, s:s}", "name", name, "parameters",
+                     (json_int_t)m->n_elems, "MB", 4e-6 * (double)m->n_elems, "step_s",
+                     strait_model_step_s(m), "device", m->device, "time",
+                     strait_timing_name(m->timing), "source", m->timing_source);
+}
+
 static int model_row(json_t *out, const char *name, const char *path, struct strait_error *err)
 {
     struct strait_model *m;
     if (strait_model_load(&m, path, err) != 0)
         return -1;
-    json_array_append_new(
-        out, json_pack("{s:s, s:I, s:f, s:f, s:s, s:s, s:s}", "name", name, "parameters",
-                       (json_int_t)m->n_elems, "MB", 4e-6 * (double)m->n_elems, "step_s",
-                       strait_model_step_s(m), "device", m->device, "time",
-                       strait_timing_name(m->timing), "source", m->timing_source));
+    json_array_append_new(out, strait_model_row(m, name));
     strait_model_free(m);
     return 0;
 }

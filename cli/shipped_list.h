@@ -3,6 +3,11 @@
 #pragma once
 #include <jansson.h>
 #include "core/error.h"
+#include "traces/models/model.h"
+
+/** A row of strait list models: name, parameters, MB, seconds of a step, where they come from. A
+ *  new object. */
+json_t *strait_model_row(const struct strait_model *m, const char *name);
 
 /* Each appends its rows to out, named as experiments name them. 0, or -1 with *err. */
 int strait_model_rows(json_t *out, struct strait_error *err);

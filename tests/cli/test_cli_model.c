@@ -93,6 +93,64 @@ static void as_written(void)
     program_tear_down(&program);
 }
 
+static bool text_is(const json_t *row, const char *key, const char *text)
+{
+    const char *own = json_string_value(json_object_get(row, key));
+    return own && strcmp(own, text) == 0;
+}
+
+/* 350 million float32 are 1400 MB; 24 blocks of 4 matrices, the embedding and the last norm. */
+static void for_programs(void)
+{
+    program_set_up(&program);
+    struct said s = CALL("model", "new", "--params", "350 M", "--step", "0.8 s", "--json");
+    CU_ASSERT_EQUAL(s.status, 0);
+    CU_ASSERT_STRING_EQUAL(s.err, "");
+    json_t *model = json_loads(s.out, 0, NULL);
+    CU_ASSERT(text_is(model, "name", "transformer, 350 M"));
+    CU_ASSERT(text_is(model, "time", "stated step"));
+    CU_ASSERT_EQUAL(number(model, NULL, "parameters"), 350e6);
+    CU_ASSERT_DOUBLE_EQUAL(number(model, NULL, "MB"), 1400, 1e-9);
+    CU_ASSERT_DOUBLE_EQUAL(number(model, NULL, "step_s"), 0.8, 1e-9);
+    CU_ASSERT_DOUBLE_EQUAL(number(model, NULL, "layers_s"), 0.8, 1e-9);
+    CU_ASSERT_EQUAL(number(model, NULL, "layers"), 98);
+    CU_ASSERT_EQUAL(number(model, NULL, "tensors"), 98);
+    CU_ASSERT(json_is_null(json_object_get(model, "batch")));
+    CU_ASSERT_CONTAINS(s.out, "\"inferred\":\"layers are inferred from 350 M parameters");
+    json_decref(model);
+    said_release(&s);
+    program_tear_down(&program);
+}
+
+/* The keys of list models, with the same values of a model that ships, come first. The cnn's table
+ * has 2 tensors for each of its 4 layers. */
+static void like_the_list(void)
+{
+    program_set_up(&program);
+    struct said list = CALL("list", "models", "cnn", "--json"),
+                s = CALL("model", "new", "--name", "cnn", "--json", "-o", "cnn.csv");
+    CU_ASSERT_EQUAL(s.status, 0);
+    const size_t n = strcspn(list.out, "}");
+    CU_ASSERT(n > 0 && strncmp(s.out, list.out, n) == 0 && s.out[n] == ',');
+    json_t *model = json_loads(s.out, 0, NULL);
+    CU_ASSERT_EQUAL(number(model, NULL, "batch"), 64);
+    CU_ASSERT_EQUAL(number(model, NULL, "layers"), 4);
+    CU_ASSERT_EQUAL(number(model, NULL, "tensors"), 8);
+    CU_ASSERT(json_is_null(json_object_get(model, "inferred")));
+    CU_ASSERT(program_has(&program, "cnn.csv"));
+    json_decref(model);
+    said_release(&list);
+    said_release(&s);
+    s = CALL("model", "new", "--name", "cnn", "--json", "-o", "-");
+    CU_ASSERT_EQUAL(s.status, 2);
+    CU_ASSERT_STRING_EQUAL(s.out, "");
+    CU_ASSERT_STRING_EQUAL(s.err,
+                           "strait: model new: expected a file after -o beside --json, which has "
+                           "standard output for itself\n");
+    said_release(&s);
+    program_tear_down(&program);
+}
+
 /* A setting inside of a shipped model's name, and an axis of steps. */
 static void settings(void)
 {
@@ -163,6 +221,8 @@ static void on_a_terminal(void)
 
 static const struct strait_test tests[] = {
     {"a written table gives the times of its figures", as_written},
+    {"figures give a model as JSON, without a table", for_programs},
+    {"a model as JSON has the keys of the list of models", like_the_list},
     {"figures of a model are set and varied", settings},
     {"bad figures are refused by their option", refusals},
     {"a terminal gets the beginning of a table, and how to have all of it", on_a_terminal},
