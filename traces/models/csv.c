@@ -2,6 +2,7 @@
 #include "csv.h"
 #include "core/host.h"
 #include <errno.h>
+#include <jansson.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -233,6 +234,14 @@ int strait_csv_integer(const struct strait_csv *csv, size_t *out, size_t field, 
     return 0;
 }
 
+bool strait_csv_is_utf8(const char *text)
+{
+    json_t *string = json_string(text);
+    const bool taken = string != NULL;
+    json_decref(string);
+    return taken;
+}
+
 int strait_csv_text(const struct strait_csv *csv, char *out, size_t cap, size_t field,
                     struct strait_error *err)
 {
@@ -242,6 +251,9 @@ int strait_csv_text(const struct strait_csv *csv, char *out, size_t cap, size_t 
     if (len == 0 || len >= cap)
         return strait_csv_fail(csv, err, "expected 1 to %zu characters in column %s, found %zu",
                                cap - 1, column(csv, field, name, sizeof name), len);
+    if (!strait_csv_is_utf8(text))
+        return strait_csv_fail(csv, err, "expected UTF-8 in column %s, found \"%.40s\"",
+                               column(csv, field, name, sizeof name), text);
     memcpy(out, text, len + 1);
     return 0;
 }

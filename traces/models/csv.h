@@ -35,11 +35,14 @@ int strait_csv_next(struct strait_csv *csv, bool *more, struct strait_error *err
 int strait_csv_fail(const struct strait_csv *csv, struct strait_error *err, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/** Whether a text can stand in results, which are JSON: UTF-8. */
+bool strait_csv_is_utf8(const char *text);
+
 /* Read one field of the current row; errors name its column. */
 int strait_csv_number(const struct strait_csv *csv, double *out, size_t field, double min,
                       double max, struct strait_error *err);
 int strait_csv_integer(const struct strait_csv *csv, size_t *out, size_t field, size_t max,
                        struct strait_error *err);
-/** Non-empty text that fits cap bytes. */
+/** Non-empty UTF-8 that fits cap bytes. */
 int strait_csv_text(const struct strait_csv *csv, char *out, size_t cap, size_t field,
                     struct strait_error *err);

@@ -221,6 +221,9 @@ static int read_comment(struct strait_csv *csv, struct strait_model *m, char *it
 {
     static const char *const known[] = {"name",   "source", "timing", "batch",
                                         "device", "iters",  NULL};
+    if (!strait_csv_is_utf8(value))
+        return strait_csv_fail(csv, err, "expected UTF-8 after \"# %.40s:\", found \"%.40s\"", key,
+                               value);
     if (strcmp(key, "name") == 0)
         return copy_text(csv, m->name, sizeof m->name, key, value, err);
     if (strcmp(key, "source") == 0)
