@@ -242,8 +242,25 @@ static struct strait_flow flow_of(const json_t *now, const json_t *before, const
         .bits_per_s = 8 * n_bytes / span_s, .share_ratio = NAN, .queue_bytes = NAN, .n_drops = NAN};
 }
 
+enum form { SCREEN, LINES, JSON_LINES };
+
+static void put_line(const struct strait_flow_row *row, double at_s, enum form form)
+{
+    if (form == LINES) {
+        printf("%.1f %s %.1f %.1f\n", at_s, row->name, 1e-6 * row->out.bits_per_s,
+               1e-6 * row->in.bits_per_s);
+    } else if (form == JSON_LINES) {
+        json_t *line =
+            json_pack("{s:f, s:s, s:s, s:o, s:o}", "at_s", at_s, "host", row->name, "address",
+                      row->address, "out_bits_per_s", strait_json_number(row->out.bits_per_s),
+                      "in_bits_per_s", strait_json_number(row->in.bits_per_s));
+        strait_command_print_json(line);
+        json_decref(line);
+    }
+}
+
 static void show_rates(const json_t *now, const json_t *before, double at_s, double span_s,
-                       bool screen)
+                       enum form form)
 {
     const json_t *ranks = json_object_get(now, "ranks"), *rank;
     struct strait_flow_row *rows = calloc(json_array_size(ranks) + 1, sizeof(*rows));
@@ -255,11 +272,9 @@ static void show_rates(const json_t *now, const json_t *before, double at_s, dou
         row->in = flow_of(rank, then, "received_bytes", span_s);
         snprintf(row->name, sizeof(row->name), "%s", text_of(rank, "host"));
         snprintf(row->address, sizeof(row->address), "%s", text_of(rank, "address"));
-        if (!screen)
-            printf("%.1f %s %.1f %.1f\n", at_s, row->name, 1e-6 * row->out.bits_per_s,
-                   1e-6 * row->in.bits_per_s);
+        put_line(row, at_s, form);
     }
-    if (screen) {
+    if (form == SCREEN) {
         fputs("\033[H\033[J", stdout); /* from the top left corner, over an empty screen */
         printf("network \"%s\", %.0f s\n\n", text_of(now, "name"), at_s);
         strait_flows_print(stdout, rows, i, strait_live_most_rows(STDOUT_FILENO));
@@ -268,25 +283,26 @@ static void show_rates(const json_t *now, const json_t *before, double at_s, dou
     free(rows);
 }
 
-static int watch(const char *name, double interval_s, long count, struct strait_error *err)
+static int watch(const char *name, double interval_s, long count, bool json,
+                 struct strait_error *err)
 {
     struct strait_emu_registry place;
     const struct timespec pause = {.tv_sec = (time_t)interval_s,
                                    .tv_nsec = (long)(1e9 * fmod(interval_s, 1))};
-    const bool screen = isatty(STDOUT_FILENO);
+    const enum form form = json ? JSON_LINES : isatty(STDOUT_FILENO) ? SCREEN : LINES;
     const double start_s = strait_clock_s();
     double before_s = start_s;
     if (strait_emu_registry_init(&place, name, err) != 0)
         return -1;
     json_t *before = strait_emu_join_state(&place, err);
-    if (before && !screen)
+    if (before && form == LINES)
         puts("# seconds host sends_mbit_per_s receives_mbit_per_s");
     for (long i = 0; before && i < count && !ferror(stdout); i++) {
         nanosleep(&pause, NULL);
         json_t *now = strait_emu_join_state(&place, err);
         const double now_s = strait_clock_s();
         if (now)
-            show_rates(now, before, now_s - start_s, now_s - before_s, screen);
+            show_rates(now, before, now_s - start_s, now_s - before_s, form);
         json_decref(before);
         before = now;
         before_s = now_s;
@@ -301,10 +317,12 @@ int strait_net_top(int argc, char **argv)
     const char *name = strait_net_default_name(), *none[1];
     double interval_s = 1;
     long count = 1000000000;
+    bool json = false;
     const struct strait_option options[] = {
         {"name", 0, STRAIT_OPTION_TEXT, &name, "NAME", "name of the network (\"default\")"},
         {"interval", 0, STRAIT_OPTION_NUMBER, &interval_s, "SECONDS", "seconds between lines (1)"},
-        {"count", 'n', STRAIT_OPTION_COUNT, &count, "N", "end after N lines (Ctrl-C)"}};
+        {"count", 'n', STRAIT_OPTION_COUNT, &count, "N", "end after N times (Ctrl-C)"},
+        {"json", 0, STRAIT_OPTION_FLAG, &json, NULL, "JSON Lines on standard output, in bit/s"}};
     const struct strait_usage usage = {
         "net top",
         "",
@@ -316,6 +334,6 @@ int strait_net_top(int argc, char **argv)
     struct strait_error err = {0};
     int status = strait_net_parse(&usage, argc, argv, none, 0, NULL, &err);
     if (status == 0)
-        status = watch(name, interval_s, count, &err);
+        status = watch(name, interval_s, count, json, &err);
     return status < 0 ? strait_command_fail(&err) : 0;
 }

@@ -86,6 +86,29 @@ static void expect_counters(struct program *p)
     said_release(&s);
 }
 
+/* After a second a line of each rank, for programs: idle links of 1 Gbps carry less than 1 % of it.
+ */
+static void expect_rates(struct program *p)
+{
+    static const char *const hosts[] = {"server", "client1", "client2"};
+    struct said s = PROGRAM_CALL(p, "net", "top", "-n", "1", "--json");
+    const char *at = s.out;
+    CU_ASSERT_EQUAL(s.status, 0);
+    CU_ASSERT_EQUAL_FATAL(program_n_lines(s.out), 3);
+    for (size_t i = 0; i < 3; i++, at = strchr(at, '\n') + 1) {
+        json_t *line = json_loads(at, JSON_DISABLE_EOF_CHECK, NULL);
+        const json_t *out = json_object_get(line, "out_bits_per_s"),
+                     *in = json_object_get(line, "in_bits_per_s");
+        CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(line, "host")), hosts[i]);
+        CU_ASSERT(json_number_value(json_object_get(line, "at_s")) >= 1);
+        CU_ASSERT(json_is_number(out) && json_number_value(out) >= 0);
+        CU_ASSERT(json_is_number(in) && json_number_value(in) >= 0);
+        CU_ASSERT(json_number_value(out) < 1e7 && json_number_value(in) < 1e7);
+        json_decref(line);
+    }
+    said_release(&s);
+}
+
 static void life(void)
 {
     struct program p;
@@ -108,6 +131,7 @@ static void life(void)
         CU_ASSERT_EQUAL(n_files(&p), 3);
         expect_listed(&p, "default");
         expect_counters(&p);
+        expect_rates(&p);
         EXPECT(&p, 0, "", "down");
         CU_ASSERT_EQUAL(n_files(&p), 0);
         EXPECT(&p, 2, "", "down");

@@ -155,7 +155,7 @@ static void top(void)
                                          "iperf3", "-s",   "-1",     NULL};
     static const char *const client[] = {
         "net", "exec", "--rank", "client1",
-        "--",  "sh",   "-c",     "until iperf3 -c server -t 4; do sleep 0.1; done",
+        "--",  "sh",   "-c",     "until iperf3 -c server -t 6; do sleep 0.1; done",
         NULL};
     const struct timespec moment = {.tv_sec = 1};
     struct program p;
@@ -185,6 +185,14 @@ static void top(void)
             CU_ASSERT(receives > 94.2 * 0.98 && receives < 97.5 * 1.02);
             CU_ASSERT(sends > 50);
         }
+        said_release(&s);
+        s = PROGRAM_CALL(&p, "net", "top", "-n", "1", "--json"); /* the server comes first */
+        json_t *line = json_loads(s.out, JSON_DISABLE_EOF_CHECK, NULL);
+        receives = 1e-6 * json_number_value(json_object_get(line, "in_bits_per_s"));
+        CU_ASSERT(receives > 0);
+        if (time_is_judged())
+            CU_ASSERT(receives > 94.2 * 0.98 && receives < 97.5 * 1.02);
+        json_decref(line);
         said_release(&s);
         CU_ASSERT_EQUAL(program_wait(other), 0);
         CU_ASSERT_EQUAL(program_wait(pid), 0);
