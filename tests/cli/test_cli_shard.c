@@ -73,6 +73,12 @@ static void what_is_missing_is_said_and_computed(void)
     CU_ASSERT_STRING_EQUAL(
         s.err, "some/results.jsonl: 6 rows of 2 folders; 3 points are in none of them\n");
     said_release(&s);
+    s = PROGRAM_CALL(&p, "merge", "p1", "p3", "--out", "same", "--json");
+    CU_ASSERT_EQUAL(s.status, 0);
+    CU_ASSERT_STRING_EQUAL(
+        s.out, "{\"results\":\"same/results.jsonl\",\"folders\":2,\"rows\":6,\"missing\":3}\n");
+    CU_ASSERT_STRING_EQUAL(s.err, "");
+    said_release(&s);
     s = PROGRAM_CALL(&p, "run", "e.json", "--on", "fluid", "--out", "some");
     CU_ASSERT_CONTAINS(s.err, "9 rows, 3 computed now");
     said_release(&s);
