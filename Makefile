@@ -16,7 +16,7 @@ WARN   := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes -Wm
           -Wvla -Wwrite-strings -Wformat=2 -Wundef
 CFLAGS_release := -O3
 # What sanitizers put in hides values from these warnings; release has them.
-BLINDED        := -Wno-maybe-uninitialized -Wno-format-truncation
+BLINDED        := $(if $(findstring clang,$(CC)),,-Wno-maybe-uninitialized -Wno-format-truncation)
 CFLAGS_asan    := -O1 -g1 -fsanitize=address,undefined -fno-sanitize-recover=undefined \
                   -fno-omit-frame-pointer $(BLINDED)
 CFLAGS_tsan    := -O1 -g1 -fsanitize=thread -fno-omit-frame-pointer -Wno-tsan $(BLINDED)
