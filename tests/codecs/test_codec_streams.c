@@ -1,6 +1,4 @@
-/* Streams of every codec: damaged, of other lengths and bounds, by several threads, in little
- * room. */
-#include <pthread.h>
+/* Streams of every codec: damaged, of other lengths and bounds, in little room. */
 #include "codec_bench.h"
 #include "tests/kit/tensor_kinds.h"
 
@@ -126,63 +124,6 @@ static void no_two_alike(void)
         }
 }
 
-enum { N_THREADS = 3, N_ROUNDS = 20 };
-
-struct sharer {
-    const struct bench *b;
-    struct strait_bound bound;
-    float *y;
-    unsigned char *bytes;
-    bool good;
-};
-
-static void *share(void *arg)
-{
-    struct sharer *s = arg;
-    const struct bench *b = s->b;
-    size_t len;
-    s->good = true;
-    for (int i = 0; i < N_ROUNDS && s->good; i++)
-        s->good =
-            strait_codec_encode(b->ops, b->state, s->bytes, b->cap_bytes, &len, b->x, b->n_elems,
-                                (struct strait_request){.bound = s->bound, .key = 1}, NULL) == 0 &&
-            len == b->len_bytes && memcmp(s->bytes, b->bytes, len) == 0 &&
-            b->ops->decode(b->state, s->y, b->n_elems, s->bytes, len, NULL) == 0 &&
-            same_bits(s->y, b->y, b->n_elems);
-    return NULL;
-}
-
-static void check_shared(const struct strait_codec_ops *ops)
-{
-    struct bench b;
-    struct sharer sharers[N_THREADS];
-    pthread_t threads[N_THREADS];
-    if (ops->flags & STRAIT_CODEC_STATEFUL)
-        return;
-    bench_init(&b, ops, 20000);
-    make_tensor(b.x, b.n_elems, TENSOR_ROWS, 1);
-    const struct strait_bound bound = bound_for(ops, STRAIT_BOUND_RANGE, 1e-3);
-    CU_ASSERT_FATAL(encode(&b, bound) && decode(&b, b.bytes, b.len_bytes));
-    for (int i = 0; i < N_THREADS; i++) {
-        sharers[i] = (struct sharer){
-            .b = &b, .bound = bound, .y = malloc(4 * b.n_elems), .bytes = malloc(b.cap_bytes)};
-        CU_ASSERT_FATAL(sharers[i].y && sharers[i].bytes);
-        CU_ASSERT_EQUAL_FATAL(pthread_create(&threads[i], NULL, share, &sharers[i]), 0);
-    }
-    for (int i = 0; i < N_THREADS; i++) {
-        pthread_join(threads[i], NULL);
-        CU_ASSERT(sharers[i].good);
-        free(sharers[i].y);
-        free(sharers[i].bytes);
-    }
-    bench_release(&b);
-}
-
-static void shared_state(void)
-{
-    for_each_codec(check_shared);
-}
-
 /* One byte less than the largest stream could need, or none at all. */
 static void small_room(void)
 {
@@ -223,6 +164,5 @@ static const struct strait_test tests[] = {
     {"a stream of another length is refused", wrong_length},
     {"a bound that the codec does not keep is refused", refused_bounds},
     {"no two codecs give the same bytes", no_two_alike},
-    {"threads that share a state get what one alone gets", shared_state},
 };
-STRAIT_SUITE_WITH("codecs/codec_streams", tests, .threads = true);
+STRAIT_SUITE("codecs/codec_streams", tests);
