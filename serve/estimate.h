@@ -11,9 +11,9 @@ enum { STRAIT_ESTIMATE_MESSAGES = 16000 };
  *  quick. Else "estimate" holds texts on what was done instead:
  *   - bytes go as flows where packets would be drawn, and a path that loses packets is as slow as
  *     strait_lossy_bytes_per_s says;
- *   - of more than 12 equal clients without a server, whose messages would be too many, runs of 2,
- *     4 and 8 are made, and times follow a + b (n - 1) / n + c (n - 1), as a ring's do, if a run of
- *     12 does, which a process beside makes. What belongs to fewer clients ("limits", "bytes",
+ *   - of more than 8 equal clients without a server, whose messages would be too many, runs of 2,
+ *     4 and 6 are made, and times follow a + b (n - 1) / n + c (n - 1), as a ring's do, if a run of
+ *     8 does, which another process makes at the same time. What belongs to fewer clients ("limits", "bytes",
  *     "utilisation", ...) is missing then.
  *  Errors:  as strait_plan_run_task */
 json_t *strait_estimate_row(const struct strait_plan *plan, const struct strait_task_plan *task,
