@@ -308,7 +308,8 @@ static int run_emu(struct strait_run *run, struct strait_error *err)
                         .caller = {-1, -1},
                         .alive = {-1, -1},
                         .signals = -1,
-                        .dilation = strait_emu_dilation_choose(run, (unsigned)strait_host_processors())};
+                        .dilation =
+                            strait_emu_dilation_choose(run, (unsigned)strait_host_processors())};
     if (hold_signals(&s, err) != 0)
         return -1;
     s.shared = strait_emu_shared_new(run, s.dilation.k, s.dilation.n_compute, err);

@@ -13,8 +13,8 @@ enum { STRAIT_ESTIMATE_MESSAGES = 16000 };
  *     strait_lossy_bytes_per_s says;
  *   - of more than 8 equal clients without a server, whose messages would be too many, runs of 2,
  *     4 and 6 are made, and times follow a + b (n - 1) / n + c (n - 1), as a ring's do, if a run of
- *     8 does, which another process makes at the same time. What belongs to fewer clients ("limits", "bytes",
- *     "utilisation", ...) is missing then.
+ *     8 does, which another process makes at the same time. What belongs to fewer clients
+ *     ("limits", "bytes", "utilisation", ...) is missing then.
  *  Errors:  as strait_plan_run_task */
 json_t *strait_estimate_row(const struct strait_plan *plan, const struct strait_task_plan *task,
                             struct strait_error *err);

@@ -8,7 +8,7 @@ struct strait_calibration_effort {
     size_t n_repeats;
     double min_s;
 };
-/** What predictions rest on: 40 times and 1.5 s. Less is for what looks at other things than speeds. */
+/** 40 times and 1.5 s: what predictions rest on. Less suits tests that do not look at speeds. */
 extern const struct strait_calibration_effort strait_calibration_full;
 
 /** Measure every codec and bound that the points of a sweep use or may use, on this machine, for

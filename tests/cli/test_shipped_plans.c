@@ -1,4 +1,4 @@
-/* The answers to the plans that ship, whole: some seconds each, and minutes under a sanitizer, whose
+/* The answers to the plans that ship, whole: some seconds each, minutes under a sanitizer, whose
  * suites have smaller plans. */
 #include <stdio.h>
 #include <stdlib.h>

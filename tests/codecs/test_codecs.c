@@ -4,7 +4,7 @@
 #include "codec_bench.h"
 #include "tests/kit/tensor_kinds.h"
 
-/* Under a sanitizer, which is after what code touches and not after values, the extremes and one. */
+/* Under a sanitizer, which looks at what code touches and not at values: the extremes and one. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 enum { IS_SANITIZED = 1 };
 static const double bound_values[] = {0, 1e-3, 1e6};

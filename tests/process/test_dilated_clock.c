@@ -61,7 +61,7 @@ static void as_who_may(void)
     const struct sched_param lowest = {.sched_priority = 1}, none = {.sched_priority = 0};
     if (sched_setscheduler(0, SCHED_FIFO, &lowest) != 0 ||
         sched_setscheduler(0, SCHED_OTHER, &none) != 0)
-        return; /* this user may not */
+        return;                                          /* this user may not */
     CU_ASSERT_EQUAL(setpriority(PRIO_PROCESS, 0, 0), 0); /* the suite may run under nice */
     strait_proc_be_prompt();
     CU_ASSERT_AT_MOST(prctl(PR_GET_TIMERSLACK), 1); /* newer kernels: 0 for real-time priority */
