@@ -125,19 +125,21 @@ endef
 help:
 	@: $(info $(HELP))
 
-# Sub-makes: what a fresh machine lacks is there before anything asks for it.
+# Sub-makes: what a fresh machine lacks is there before anything asks for it. They compile on all
+# processors where nobody says how many (-j).
+PARALLEL = $(MAKE) --no-print-directory $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell nproc))
 setup:
 	@./setup.sh
 test: setup
-	@$(MAKE) --no-print-directory tests-only
+	@$(PARALLEL) tests-only
 test-quick: setup
-	@$(MAKE) --no-print-directory tests-only QUICK=--quick
+	@$(PARALLEL) tests-only QUICK=--quick
 # Under ThreadSanitizer no other suite is compiled.
 THREADED = $(if $(filter tsan,$(MODE)),TEST_SRC="$(shell grep -l 'threads = true' $(TEST_SRC))")
 test-threads: setup
-	@$(MAKE) --no-print-directory tests-only QUICK=--threads $(THREADED)
+	@$(PARALLEL) tests-only QUICK=--threads $(THREADED)
 demo: setup
-	@$(MAKE) --no-print-directory all
+	@$(PARALLEL) all
 	@sh experiments/demo.sh $(BUILD)/strait
 
 programs: $(SUITES) $(BUILD)/strait $(BUILD)/tests/faults.so $(MPI_MODULE)
