@@ -545,9 +545,13 @@ $(BUILD)/strait-mpi.so: mpi/module/module.c mpi/calls.h
 
 # All tests are one program. Every file tests/.../test_NAME.c declares a suite, whose variable is
 # the name of the file; the list of all is written here and read by tests/kit/runner/main.c.
-# Tests are compiled once and run once: what optimises them takes longer than it saves.
-# So little of it hides values from the warnings that sanitizers hide them from.
-TEST_OPTIMISED := $(if $(filter mutants,$(MODE)),-O0,$(if $(filter release,$(MODE)),-O1 $(BLINDED)))
+# Tests are compiled once and run once: what optimises them takes longer than it saves, but for what
+# they share (kit) and those that compute at length. So little of it hides values from the warnings
+# that sanitizers hide them from.
+TEST_O = $(if $(filter release mutants,$(MODE)),$(1) $(BLINDED))
+TEST_OPTIMISED := $(call TEST_O,-O0)
+$(foreach d,kit learn codecs/sz workloads/train/collectives,$(BUILD)/tests/$d/%.o): \
+    TEST_OPTIMISED := $(call TEST_O,-O1)
 $(BUILD)/tests/bench/%.o: TEST_OPTIMISED :=
 $(BUILD)/tests/%.o: TEST_FLAGS = -DSTRAIT_TEST=$(basename $(@F)) $(TEST_OPTIMISED) \
                                 $(if $(filter coverage,$(MODE)),-fno-profile-arcs -fno-test-coverage)

@@ -219,10 +219,10 @@ static void in_bash(void)
 /* The others' scripts, as far as their shells are here. */
 static void in_other_shells(void)
 {
-    static const char *const fish =
+    static const char fish[] =
         "%s help --completion fish | source; function strait; %s $argv; end; "
         "complete -C 'strait run wan-'";
-    static const char *const zsh =
+    static const char zsh[] =
         "%s help --completion zsh >\"$0\"/_strait && zsh -n \"$0\"/_strait";
     static char out[4096];
     char script[8500];

@@ -67,7 +67,7 @@ static void limits(void)
     struct strait_error err = {0};
     char text[160];
     world_init(&w, 5, 1e8, 0.01);
-    const int n_streams = 20 * STRAIT_MAX_CHANNELS, most = 20000 / n_streams;
+    const unsigned n_streams = 20 * STRAIT_MAX_CHANNELS, most = 20000 / n_streams;
     struct strait_emu_shared *s = strait_emu_shared_new(&w.run, 1, 1, &err);
     CU_ASSERT_PTR_NOT_NULL_FATAL(s);
     CU_ASSERT_EQUAL(s->n_streams, n_streams);

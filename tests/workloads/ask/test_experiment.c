@@ -49,7 +49,7 @@ static void reads(void)
  * million is reached between 100 and 10,000 rounds. */
 static void takes_packets(void)
 {
-    static const char *const text =
+    static const char text[] =
         "{\"schema\":\"strait-experiment/1\",\"model\":\"cnn\",\"clients\":%d,\"strategy\":"
         "{\"name\":\"%s\",\"rounds\":%d},\"network\":{\"client\":{\"rate\":\"1 Gbps\"},"
         "\"server\":{\"rate\":\"1 Gbps\"}%s}}";
