@@ -45,11 +45,11 @@ json_t *strait_json_load(const char *path, struct strait_error *err)
         json_decref(json);
         json = NULL;
     } else if (!json && json_error_code(&found) == json_error_out_of_memory) {
-        strait_error_set(err, STRAIT_ERR_NOMEM, path, "out of memory");
+        strait_error_memory(err, path);
     } else if (!json) {
-        char where[sizeof(err->where)];
+        char where[sizeof(err->where)], text[sizeof(err->text)];
         snprintf(where, sizeof(where), "%s:%d:%d", path, found.line, found.column);
-        strait_refuse(err, where, "%s", found.text);
+        strait_refuse(err, where, "%s", strait_json_syntax(text, sizeof(text), &found));
     }
 out:
     fclose(file);
@@ -136,6 +136,13 @@ static const char *describe(char buf[FOUND_CHARS], const json_t *value)
     return "nothing";
 }
 
+int strait_refuse_value(struct strait_error *err, const char *where, const char *expected,
+                        const json_t *value)
+{
+    char found[FOUND_CHARS];
+    return strait_refuse(err, where, "expected %s, found %s", expected, describe(found, value));
+}
+
 /* Whether two names differ by one letter, or by two that changed places. */
 static bool is_slip(const char *a, const char *b)
 {
@@ -165,13 +172,13 @@ static const char *misspelled(const struct strait_object *o, const char *key)
 static int refuse(const struct strait_object *o, const char *key, const char *expected,
                   const json_t *value, struct strait_error *err)
 {
-    char where[sizeof(err->where)], found[FOUND_CHARS];
+    char where[sizeof(err->where)];
     const char *instead = key && !value && o->json ? misspelled(o, key) : NULL;
     if (instead)
         return strait_refuse(err, strait_object_where(o, NULL, where, sizeof(where)),
                              "unknown key \"%s\", did you mean \"%s\"?", instead, key);
-    return strait_refuse(err, strait_object_where(o, key, where, sizeof(where)),
-                         "expected %s, found %s", expected, describe(found, value));
+    return strait_refuse_value(err, strait_object_where(o, key, where, sizeof(where)), expected,
+                               value);
 }
 
 int strait_object_open(struct strait_object *o, const char *file, const char *pointer,

@@ -13,6 +13,18 @@ enum { STRAIT_JSON_MAX_KEYS = 48, STRAIT_JSON_POINTER_MAX = 256 };
  *  Returns: new reference, or NULL with *err naming file, line and column */
 json_t *strait_json_load(const char *path, struct strait_error *err);
 
+/** Word a syntax error of the parser: `expected ',' or '}', found "network"`. What was found is left
+ *  out where it has more than 20 bytes, since the parser does not tell it then.
+ *  Out:     buf  cap bytes; a longer text is cut off
+ *  Returns: buf */
+const char *strait_json_syntax(char *buf, size_t cap, const json_error_t *why);
+
+/** Record that a value is none that was expected: "expected an object, found 3".
+ *  In:      value  NULL: "found nothing"
+ *  Returns: -1 */
+int strait_refuse_value(struct strait_error *err, const char *where, const char *expected,
+                        const json_t *value);
+
 /* An object while it is read. It borrows json and file; the keys that were asked for are known. */
 struct strait_object {
     const char *file;

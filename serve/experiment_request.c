@@ -147,7 +147,7 @@ static int read_all(struct strait_asked *q, const json_t *json, struct strait_er
         strait_object_close(&o, err) != 0)
         return -1;
     if (!json_is_object(given))
-        return strait_refuse(err, "body#/experiment", "expected an object");
+        return strait_refuse_value(err, "body#/experiment", "an object", given);
     if (strait_asked_refuse_paths(given, "experiment#", err) != 0 || check_axes(given, err) != 0)
         return -1;
     json_t *experiment = json_deep_copy(given);
@@ -162,9 +162,11 @@ json_t *strait_asked_json(const char *body, size_t len_bytes, struct strait_erro
 {
     json_error_t why;
     json_t *json = json_loadb(body, len_bytes, JSON_REJECT_DUPLICATES, &why);
-    if (!json)
-        strait_refuse(err, "body", "expected JSON, found at %d:%d: %s", why.line, why.column,
-                      why.text);
+    if (!json) {
+        char where[64], text[sizeof(err->text)];
+        snprintf(where, sizeof(where), "body:%d:%d", why.line, why.column);
+        strait_refuse(err, where, "%s", strait_json_syntax(text, sizeof(text), &why));
+    }
     return json;
 }
 

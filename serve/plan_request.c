@@ -70,7 +70,7 @@ json_t *strait_asked_plan(const struct strait_answers *a, const char *body, size
         if (strait_object_bool_or(&o, &any_accuracy, "any_accuracy", false, err) == 0 &&
             strait_object_close(&o, err) == 0) {
             if (!json_is_object(plan))
-                strait_refuse(err, "body#/plan", "expected an object");
+                strait_refuse_value(err, "body#/plan", "an object", plan);
             else if (strait_asked_refuse_paths(plan, "plan#", err) == 0 &&
                      refuse_folders(plan, err) == 0 && check_size(plan, err) == 0)
                 found = answer(a, plan, any_accuracy, err);

@@ -44,13 +44,15 @@ static int read_shape(struct strait_object *o, struct strait_recording *r, struc
     const size_t n = json_array_size(shape);
     char where[256];
     strait_object_where(o, "shape", where, sizeof where);
-    if (!json_is_array(shape) || n == 0 || n > STRAIT_MAX_DIMS)
-        return strait_refuse(err, where, "expected an array of 1 to %d dimensions",
-                             STRAIT_MAX_DIMS);
+    if (!json_is_array(shape))
+        return strait_refuse_value(err, where, "an array of dimensions", shape);
+    if (n == 0 || n > STRAIT_MAX_DIMS)
+        return strait_refuse(err, where, "expected 1 to %d dimensions, found %zu", STRAIT_MAX_DIMS,
+                             n);
     for (size_t i = 0; i < n; i++) {
         const json_t *dim = json_array_get(shape, i);
         if (!json_is_integer(dim) || json_integer_value(dim) < 1)
-            return strait_refuse(err, where, "expected whole dimensions of at least 1");
+            return strait_refuse_value(err, where, "whole dimensions of at least 1", dim);
         r->shape[i] = (size_t)json_integer_value(dim);
     }
     r->n_dims = (unsigned)n;
@@ -180,13 +182,15 @@ static int read_manifest(struct strait_tensors *t, const char *manifest, const j
     const size_t n = json_array_size(list);
     char where[256], pointer[64];
     strait_object_where(&root, "tensors", where, sizeof where);
-    if (!json_is_array(list) || n == 0)
-        return strait_refuse(err, where, "expected an array of at least one tensor");
+    if (!json_is_array(list))
+        return strait_refuse_value(err, where, "an array of at least one tensor", list);
+    if (n == 0)
+        return strait_refuse(err, where, "expected an array of at least one tensor, found none");
     if (strait_object_close(&root, err) != 0)
         return -1;
     t->recordings = calloc(n, sizeof *t->recordings);
     if (!t->recordings)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, manifest, "out of memory");
+        return strait_error_memory(err, manifest);
     for (size_t i = 0; i < n; i++) {
         struct strait_recording *r = &t->recordings[i];
         snprintf(pointer, sizeof pointer, "/tensors/%zu", i);
@@ -209,7 +213,7 @@ int strait_tensors_load(struct strait_tensors **out, const char *folder, struct 
     snprintf(manifest, sizeof manifest, "%s/manifest.json", folder);
     int status = -1;
     if (!t || !(t->folder = strdup(folder))) {
-        strait_error_set(err, STRAIT_ERR_NOMEM, folder, "out of memory");
+        strait_error_memory(err, folder);
         goto out;
     }
     json = strait_json_load(manifest, err);

@@ -44,8 +44,8 @@ static int read_target(struct strait_plan_question *q, struct strait_object *o,
         failed = strait_object_string(&t, &money, "budget", err) != 0 ||
                  strait_money_parse(&q->target_value, q->prices.currency, money, "", where, err);
     } else {
-        failed =
-            strait_refuse(err, where, "expected one of \"round\", \"accuracy\" and \"budget\"");
+        failed = strait_refuse(
+            err, where, "expected one of \"round\", \"accuracy\" and \"budget\", found none");
     }
     if (failed || strait_object_close(&t, err) != 0)
         return -1;
@@ -183,9 +183,9 @@ static int read_known(struct strait_plan_question *q, struct strait_object *o,
     json_t *entry, *stated = json_array(), *trained = json_array();
     int failed = 0;
     if (given && !json_is_array(given))
-        failed = strait_refuse(
+        failed = strait_refuse_value(
             err, strait_object_where(o, "accuracy", where, sizeof(where)),
-            "expected an array of {\"codec\", \"accuracy\", \"source\"} and {\"results\"}");
+            "an array of {\"codec\", \"accuracy\", \"source\"} and {\"results\"}", given);
     json_array_foreach ((json_t *)given, i, entry) {
         struct strait_object k;
         snprintf(pointer, sizeof(pointer), "/accuracy/%zu", i);
@@ -219,8 +219,8 @@ static json_t *base_of(struct strait_plan_question *q, struct strait_object *o,
         return base;
     }
     if (!json_is_string(value)) {
-        strait_refuse(err, strait_object_where(o, "experiment", where, sizeof(where)),
-                      "expected an experiment: an object, a name or a path");
+        strait_refuse_value(err, strait_object_where(o, "experiment", where, sizeof(where)),
+                            "an experiment: an object, a name or a path", value);
         return NULL;
     }
     if (strait_sweep_load(&sweep, json_string_value(value), NULL, 0, err) != 0)
@@ -239,13 +239,16 @@ static int check_axes(const struct strait_plan_question *q, const json_t *set, c
     static const char *const at[] = {"/set", "/vary"};
     const char *pointer;
     json_t *value;
-    if (!json_is_object(vary))
-        return strait_refuse_at(err, q->file, "/vary",
-                                "expected an object of JSON Pointers and arrays, as \"vary\" of an "
-                                "experiment");
+    char where[2 * STRAIT_JSON_POINTER_MAX];
+    const bool no_vary = !json_is_object(vary);
+    snprintf(where, sizeof(where), "%s#%s", q->file, at[no_vary]);
+    if (no_vary)
+        return strait_refuse_value(
+            err, where, "an object of JSON Pointers and arrays, as \"vary\" of an experiment",
+            vary);
     if (set && !json_is_object(set))
-        return strait_refuse_at(err, q->file, "/set",
-                                "expected an object of JSON Pointers with one value each");
+        return strait_refuse_value(err, where, "an object of JSON Pointers with one value each",
+                                   set);
     for (int i = 0; i < 2; i++)
         json_object_foreach ((json_t *)both[i], pointer, value) {
             if (*pointer != '/')

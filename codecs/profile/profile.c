@@ -27,7 +27,8 @@ static int read_name(char *out, size_t cap, struct strait_object *o, const char 
         return -1;
     if (strlen(text) >= cap)
         return strait_refuse(err, strait_object_where(o, key, where, sizeof(where)),
-                             "expected a name of fewer than %zu letters", cap);
+                             "expected a name of fewer than %zu letters, found %zu", cap,
+                             strlen(text));
     strcpy(out, text);
     return 0;
 }
@@ -177,9 +178,12 @@ static int read_all(struct strait_profile *p, struct strait_object *o, const cha
                                err) != 0)
         return -1;
     const json_t *entries = strait_object_value(o, "entries");
-    if (!json_is_array(entries) || json_array_size(entries) > MAX_ENTRIES)
-        return strait_refuse(err, strait_object_where(o, "entries", where, sizeof(where)),
-                             "expected an array of at most %d entries", MAX_ENTRIES);
+    strait_object_where(o, "entries", where, sizeof(where));
+    if (!json_is_array(entries))
+        return strait_refuse_value(err, where, "an array of entries", entries);
+    if (json_array_size(entries) > MAX_ENTRIES)
+        return strait_refuse(err, where, "expected at most %d entries, found %zu", MAX_ENTRIES,
+                             json_array_size(entries));
     p->entries = calloc(json_array_size(entries) + 1, sizeof(*p->entries));
     if (!p->entries)
         return strait_error_memory(err, file);

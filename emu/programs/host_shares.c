@@ -70,7 +70,8 @@ static int take_line(struct strait_emu_hosts *hosts, char *line, const char *whe
     if (!is_name(word))
         return strait_refuse(err, where, "expected a host's name, found \"%.80s\"", word);
     if (hosts->n == STRAIT_EMU_MAX_HOSTS)
-        return strait_refuse(err, where, "expected at most %d hosts", STRAIT_EMU_MAX_HOSTS);
+        return strait_refuse(err, where, "expected at most %d hosts, found more",
+                             STRAIT_EMU_MAX_HOSTS);
     for (int i = 0; i < hosts->n; i++)
         if (strcmp(hosts->items[i].name, word) == 0)
             return strait_refuse(err, where, "expected each host once, found \"%s\" again", word);
@@ -97,7 +98,8 @@ int strait_emu_hosts_read(struct strait_emu_hosts *out, const char *file, struct
         snprintf(where, sizeof(where), "%.280s:%d", file, n);
         if (!strchr(line, '\n') && !feof(f))
             failed =
-                strait_refuse(err, where, "expected a line of at most %d bytes", LINE_CHARS - 2);
+                strait_refuse(err, where, "expected a line of at most %d bytes, found a longer one",
+                              LINE_CHARS - 2);
         else
             failed = take_line(out, line, where, err);
     }

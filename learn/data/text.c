@@ -30,7 +30,7 @@ static int missing(const char *path, struct strait_error *err)
                ? strait_error_set(err, STRAIT_ERR_HOST, path,
                                   "expected the text of Debian's package " LEARN_TEXT_PACKAGE
                                   ", found no such file (apt-get install " LEARN_TEXT_PACKAGE ")")
-               : strait_error_system(err, path, "expected to read the file");
+               : strait_error_system(err, path, "cannot read the file");
 }
 
 /* Append a topic's words; t->words has room for n_bytes of the file. */

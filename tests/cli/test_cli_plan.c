@@ -166,9 +166,9 @@ static void places(void)
     } cases[] = {
         {"\"wan-check\"", "1",
          "strait: p.json#/vary: expected an object of JSON Pointers and arrays, as \"vary\" of an "
-         "experiment\n"},
+         "experiment, found 1\n"},
         {"\"wan-check\"", "{\"/clients\": []}",
-         "strait: p.json#/vary/~1clients: expected an array of at least one value\n"},
+         "strait: p.json#/vary/~1clients: expected an array of at least one value, found none\n"},
         {"{\"clients\": 0}", "{\"/codec\": [\"none\"]}",
          "strait: p.json#/experiment/clients: expected an integer of at least 1, found 0\n"},
         {"\"wan-check\"", "{\"/network/client/rate\": [\"1 Gbs\"]}",

@@ -52,26 +52,43 @@ static void says(struct strait_error *err, const char *where, const char *text)
 static void syntax_errors(void)
 {
     static const struct {
-        const char *text, *where, *part;
+        const char *text, *where, *says;
     } cases[] = {
-        {"{\"a\": 1,\n \"b\" 2}", ":2:6", "':' expected near '2'"},
-        {"{\"a\": 1,\n \"a\": 2}", ":2:4", "duplicate object key near '\"a\"'"},
-        {"", ":1:0", "expected near end of file"},
-        {"{\"a\": 1} x", ":1:10", "end of file expected near 'x'"},
-        {"{\"a\": nan}", ":1:9", "invalid token near 'nan'"},
-        {"{\"a\": 1e999}", ":1:11", "real number overflow"},
-        {"{\"a\": 99999999999999999999}", ":1:26", "too big integer"},
+        {"{\"a\": 1,\n \"b\" 2}", ":2:6", "expected ':' after a name, found '2'"},
+        {"{\"a\": 1\n \"b\": 2}", ":2:4", "expected ',' or '}', found \"b\""},
+        {"{\"a\": [1 2]}", ":1:10", "expected ',' or ']', found '2'"},
+        {"{\"a\": 1,}", ":1:9", "expected a name in double quotes, found '}'"},
+        {"{a: 1}", ":1:2", "expected a name in double quotes, found 'a'"},
+        {"{\"a\": [1,]}", ":1:10", "expected a value, found ']'"},
+        {"{\"a\": nan}", ":1:9", "expected a value, found 'nan'"},
+        {"{\"a\": ", ":1:6", "expected a value, found the end of the text"},
+        {"{\"a\": 1,\n \"a\": 2}", ":2:4", "expected each name once in an object, found \"a\""},
+        {"{\"twenty_letters_at_least\": 1, \"twenty_letters_at_least\": 2}", ":1:56",
+         "expected each name once in an object"},
+        {"", ":1:0", "expected an object or a list, found the end of the text"},
+        {"{\"a\": 1} x", ":1:10", "expected the end of the text, found 'x'"},
+        {"{\"a\": \"b", ":1:8", "expected a closing quote, found the end of the text"},
+        {"{\"a\": \"b\n\"}", ":1:8", "expected a closing quote, found the end of the line"},
+        {"{\"a\": \"b\t\"}", ":1:8",
+         "expected an escape such as \\n or \\t, found a control character"},
+        {"{\"a\": \"\\x\"}", ":1:9", "expected an escape such as \\n or \\u00e9, found \"\\x"},
+        {"{\"a\": \"\\ud800\"}", ":1:14", "expected an escape of one character, found '\\uD800'"},
+        {"{\"a\": \"\\u0000\"}", ":1:14", "expected a string without \\u0000, found one with it"},
+        {"{\"\\u0000\": 1}", ":1:9", "expected a name without \\u0000, found one with it"},
+        {"{\"a\": \"\xff\"}", ":1:7", "expected UTF-8, found byte 0xff"},
+        {"{\"a\": 1e999}", ":1:11", "expected a number below 1.8e308, found '1e999'"},
+        {"{\"a\": 99999999999999999999}", ":1:26",
+         "expected an integer of at most 64 bits, found '99999999999999999999'"},
+        {"{\"a\": -99999999999999999999}", ":1:27", "expected an integer of at most 64 bits"},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         struct strait_error err = {0};
         const char *shown;
         CU_ASSERT_PTR_NULL(load(cases[i].text, &err, &shown));
-        if (strcmp(shown, cases[i].where) != 0 || !strstr(err.text, cases[i].part))
-            fprintf(stderr, "case %zu: %s: %s\n", i, shown, err.text);
+        strait_test_context("%s", cases[i].text);
         CU_ASSERT_EQUAL(err.code, STRAIT_ERR_INPUT);
         CU_ASSERT_STRING_EQUAL(shown, cases[i].where);
-        CU_ASSERT_PTR_NOT_NULL(strstr(err.text, cases[i].part));
-        CU_ASSERT_PTR_NULL(strchr(err.text, '\n'));
+        CU_ASSERT_STRING_EQUAL(err.text, cases[i].says);
     }
 }
 
@@ -252,7 +269,7 @@ static void long_names(void)
     deep[100000] = '\0';
     CU_ASSERT_PTR_NULL(load(deep, &err, NULL));
     CU_ASSERT_EQUAL(err.code, STRAIT_ERR_INPUT);
-    CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "maximum parsing depth"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "expected less nesting, found more"));
     free(deep);
 }
 

@@ -40,8 +40,9 @@ static void taken(void)
 
 static void wrong(void)
 {
-    refused("", "body", "expected JSON");
-    refused("{\"experiment\": 1, \"experiment\": 2}", "body", "expected JSON");
+    refused("", "body:1:0", "expected an object or a list, found the end of the text");
+    refused("{\"experiment\": 1, \"experiment\": 2}", "body:1:30",
+            "expected each name once in an object, found \"experiment\"");
     refused("[]", "body", "expected an object");
     refused("{}", "body#/experiment", "expected an object");
     refused("{\"experiment\": {}, \"rund\": true}", "body", "did you mean \"round\"?");

@@ -39,7 +39,7 @@ static void some_at_a_time(void)
         CU_ASSERT_EQUAL(j.jobs[i].pid != 0, i < 2 || i == 4);
     char *text = answer_of(&j.jobs[0], &status);
     CU_ASSERT_EQUAL(status, 400);
-    CU_ASSERT_EQUAL(strncmp(text, "{\"error\":\"body: expected JSON, found at 1:", 41), 0);
+    CU_ASSERT_CONTAINS(text, "{\"error\":\"body:1:8: expected an object or a list");
     free(text);
     strait_jobs_remove(&j, 0); /* the next one takes its place */
     CU_ASSERT_EQUAL(strait_jobs_step(&j, &err), 0);

@@ -245,7 +245,7 @@ static void bad_requests(void)
     } bad[] = {
         {POST, "{\"experiment\": {\"model\": 3}}", 400,
          "{\"error\":\"experiment#/schema: expected"},
-        {POST, "nonsense", 400, "{\"error\":\"body: expected JSON"},
+        {POST, "nonsense", 400, "{\"error\":\"body:1:8: expected an object"},
         {POST, "", 400, "expected a body"},
         {"POST /api/run HTTP/1.1\r\nHost: evil.example\r\nContent-Type: application/json", "{}",
          403, "as the host"},

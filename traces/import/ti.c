@@ -86,10 +86,11 @@ static int add_path(struct list *list, const char *of, const char *name, struct 
         return strait_refuse(err, of, "expected shorter paths");
     if (there)
         fclose(there);
-    char **more =
-        list->n < MAX_FILES ? realloc(list->paths, ((size_t)list->n + 1) * sizeof(*more)) : NULL;
+    if (list->n >= MAX_FILES)
+        return strait_refuse(err, of, "expected at most %d files, found more", MAX_FILES);
+    char **more = realloc(list->paths, ((size_t)list->n + 1) * sizeof(*more));
     if (!more)
-        return strait_refuse(err, of, "expected at most %d files", MAX_FILES);
+        return strait_error_memory(err, of);
     list->paths = more;
     list->paths[list->n] = strdup(path);
     return list->paths[list->n++] ? 0 : strait_error_memory(err, of);

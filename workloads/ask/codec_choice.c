@@ -286,8 +286,8 @@ int strait_codec_short_expand(json_t *experiment, const char *key, const char *f
         return 0;
     snprintf(where, sizeof(where), "%s#/%s", file, key);
     if (strlen(text) >= STRAIT_SPEC_CHARS)
-        return strait_refuse(err, where, "expected a codec of fewer than %d letters",
-                             STRAIT_SPEC_CHARS);
+        return strait_refuse(err, where, "expected a codec of fewer than %d letters, found %zu",
+                             STRAIT_SPEC_CHARS, strlen(text));
     if (strait_codec_spec_parse(&spec, text, &why) != 0)
         return strait_error_set(err, why.code, where, "%s", why.text);
     return json_object_set_new(experiment, key, long_form(&spec, settings + 1)) == 0

@@ -101,7 +101,7 @@ static int expand_network(json_t *experiment, const char *file, struct strait_er
                  *sources = strait_object_value(&o, "sources"),
                  *measured = strait_object_value(&o, "measured"); /* with standard errors */
     if (!failed && measured && !json_is_object(measured))
-        failed = strait_refuse(err, path, "expected an object as \"measured\"");
+        failed = strait_refuse_value(err, path, "an object as \"measured\"", measured);
     if (!failed && !json_is_object(network))
         failed = strait_refuse(err, path, "expected a \"network\"");
     if (!failed && !(failed = strait_object_close(&o, err)) &&

@@ -189,9 +189,12 @@ int strait_events_read(struct strait_network *n, struct strait_object *network,
     char where[STRAIT_JSON_POINTER_MAX * 2];
     if (!list)
         return 0;
-    if (!json_is_array(list) || n_events > MAX_EVENTS)
-        return strait_refuse(err, strait_object_where(network, "events", where, sizeof(where)),
-                             "expected an array of at most %d events", MAX_EVENTS);
+    strait_object_where(network, "events", where, sizeof(where));
+    if (!json_is_array(list))
+        return strait_refuse_value(err, where, "an array of events", list);
+    if (n_events > MAX_EVENTS)
+        return strait_refuse(err, where, "expected at most %d events, found %zu", MAX_EVENTS,
+                             n_events);
     struct event *events = calloc(n_events + 1, sizeof(*events));
     double *steps = calloc(2 * (n_events + 1), sizeof(*steps));
     int failed = !events || !steps ? strait_error_memory(err, NULL) : 0;

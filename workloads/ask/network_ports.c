@@ -90,12 +90,14 @@ static int take_background(struct strait_link *l, struct strait_network *owner, 
                            struct strait_object *o, struct strait_error *err)
 {
     const struct strait_schedule *s = l->schedule;
-    char where[STRAIT_JSON_POINTER_MAX * 2], least[64];
+    char where[STRAIT_JSON_POINTER_MAX * 2], least[64], found[64];
     if (bits_per_s >= strait_link_least_bits_per_s(l))
-        return strait_refuse(err, strait_object_where(o, "background", where, sizeof(where)),
-                             "expected less than the link's rate of %s",
-                             strait_quantity_format(least, sizeof(least), STRAIT_UNIT_LINK_RATE,
-                                                    strait_link_least_bits_per_s(l)));
+        return strait_refuse(
+            err, strait_object_where(o, "background", where, sizeof(where)),
+            "expected less than the link's rate of %s, found %s",
+            strait_quantity_format(least, sizeof(least), STRAIT_UNIT_LINK_RATE,
+                                   strait_link_least_bits_per_s(l)),
+            strait_quantity_format(found, sizeof(found), STRAIT_UNIT_LINK_RATE, bits_per_s));
     l->background_bits_per_s = bits_per_s;
     l->rate_bits_per_s -= bits_per_s;
     if (!s || bits_per_s <= 0)

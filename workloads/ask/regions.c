@@ -52,16 +52,25 @@ static int check_name(const json_t *pairs, const char *name, const char *where,
     return strait_refuse_name(err, STRAIT_ERR_INPUT, where, "a region of the matrix", name, names);
 }
 
+static int refuse(struct strait_error *err, const char *file, const char *pointer,
+                  const char *expected, const json_t *value)
+{
+    char where[WHERE_CHARS];
+    snprintf(where, sizeof(where), "%s#%s", file, pointer);
+    return strait_refuse_value(err, where, expected, value);
+}
+
 static int check_regions(const json_t *regions, const json_t *pairs, const char *file,
                          struct strait_error *err)
 {
     char where[WHERE_CHARS];
     size_t i;
     json_t *region;
-    if (!json_is_array(regions) || json_array_size(regions) == 0)
-        return strait_refuse_at(
-            err, file, "/network/regions",
-            "expected an array of regions such as {\"name\": \"Ohio\", \"ranks\": 4}");
+    static const char some[] = "an array of regions such as {\"name\": \"Ohio\", \"ranks\": 4}";
+    if (!json_is_array(regions))
+        return refuse(err, file, "/network/regions", some, regions);
+    if (json_array_size(regions) == 0)
+        return strait_refuse_at(err, file, "/network/regions", "expected %s, found none", some);
     json_array_foreach (regions, i, region) {
         snprintf(where, sizeof(where), "%s#/network/regions/%zu", file, i);
         if (json_object_get(region, "count"))
@@ -136,7 +145,8 @@ static int expand(json_t *network, const json_t *pairs, const char *file, struct
     size_t i;
     int failed = check_regions(regions, pairs, file, err);
     if (!failed && json_array_size(regions) > MAX_NAMES)
-        failed = strait_refuse(err, file, "expected at most %d regions", MAX_NAMES);
+        failed = strait_refuse(err, file, "expected at most %d regions, found %zu", MAX_NAMES,
+                               json_array_size(regions));
     failed = failed || link_pairs(between, sums_bits_per_s, regions, pairs, file, err) != 0 ||
              place_server(network, regions, file, err) != 0;
     json_array_foreach (failed ? NULL : regions, i, region) {
@@ -167,8 +177,7 @@ int strait_regions_expand(json_t *experiment, const char *file, struct strait_er
     if (strcmp(text_of(network, "topology"), "regions") != 0)
         return 0;
     if (matrix && !json_is_string(matrix))
-        return strait_refuse_at(err, file, "/network/matrix",
-                                "expected the name of a matrix, a string");
+        return refuse(err, file, "/network/matrix", "the name of a matrix, a string", matrix);
     json_t *json = strait_named_load(&o, path, "region", matrix ? json_string_value(matrix) : "aws",
                                      file, "network/matrix", err);
     if (!json)

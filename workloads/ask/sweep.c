@@ -136,8 +136,7 @@ static int read_axes(struct strait_sweep *s, struct strait_error *err)
     if (!s->vary)
         s->vary = json_object();
     if (!json_is_object(s->vary))
-        return strait_refuse_at(err, s->file, "/vary",
-                                "expected an object of JSON Pointers and arrays");
+        return strait_refuse_value(err, where, "an object of JSON Pointers and arrays", s->vary);
     s->axes = calloc(json_object_size(s->vary) + 1, sizeof(*s->axes));
     if (!s->axes)
         return strait_error_memory(err, where);
@@ -145,11 +144,15 @@ static int read_axes(struct strait_sweep *s, struct strait_error *err)
     json_object_foreach (s->vary, pointer, values) {
         escape(token, sizeof(token), pointer);
         snprintf(where, sizeof(where), "%s#/vary/%s", s->file, token);
-        if (!json_is_array(values) || json_array_size(values) == 0)
-            return strait_refuse(err, where, "expected an array of at least one value");
+        if (!json_is_array(values))
+            return strait_refuse_value(err, where, "an array of at least one value", values);
+        if (json_array_size(values) == 0)
+            return strait_refuse(err, where, "expected an array of at least one value, found none");
         s->axes[s->n_axes++] = (struct strait_axis){pointer, values, depth_of(pointer)};
         if (json_array_size(values) > MAX_POINTS / s->n_points)
-            return strait_refuse(err, where, "expected at most %d points in all", MAX_POINTS);
+            return strait_refuse(err, where,
+                                 "expected at most %d points in all, found at least %zu",
+                                 MAX_POINTS, s->n_points * json_array_size(values));
         s->n_points *= json_array_size(values);
     }
     return 0;
@@ -268,7 +271,7 @@ static int prepare(struct strait_sweep *s, const char *const *settings, size_t n
     if (!s->file)
         return strait_error_memory(err, NULL);
     if (!json_is_object(s->base))
-        return strait_refuse(err, s->file, "expected an object");
+        return strait_refuse_value(err, s->file, "an object", s->base);
     const char *schema = json_string_value(json_object_get(s->base, "schema"));
     if (schema && strcmp(schema, "strait-plan/1") == 0) /* before its "vary", which is of others */
         return strait_refuse_at(err, s->file, "/schema",
