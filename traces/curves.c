@@ -97,7 +97,7 @@ static struct strait_curve *curve_of_row(struct strait_curves *c, const struct s
         }
     struct strait_curve *more = realloc(c->curves, (c->n_curves + 1) * sizeof *more);
     if (!more) {
-        strait_error_set(err, STRAIT_ERR_NOMEM, csv->path, "out of memory");
+        strait_error_memory(err, csv->path);
         return NULL;
     }
     c->curves = more;
@@ -119,7 +119,7 @@ static int add_row(struct strait_curves *c, const struct strait_csv *csv, struct
                                curve->n_rounds + 1, curve->run, round.round);
     struct strait_curve_round *more = realloc(curve->rounds, (curve->n_rounds + 1) * sizeof *more);
     if (!more)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, csv->path, "out of memory");
+        return strait_error_memory(err, csv->path);
     curve->rounds = more;
     curve->rounds[curve->n_rounds++] = round;
     return 0;
@@ -135,7 +135,7 @@ int strait_curves_load(struct strait_curves **out, const char *path, struct stra
     bool more;
     int status = -1;
     if (!c) {
-        strait_error_set(err, STRAIT_ERR_NOMEM, path, "out of memory");
+        strait_error_memory(err, path);
         goto out;
     }
     if (strait_csv_open(&csv, path, err) != 0 || strait_csv_header(&csv, header, err) != 0)

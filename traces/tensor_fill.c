@@ -220,7 +220,7 @@ static int fill_pool(struct strait_tensor_fill_plan *p, const struct search *s,
         want = (struct target){r->model, r->kind, class_of(r)};
     }
     if (!search_all(pool, s, &want))
-        return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "out of memory for a fill plan");
+        return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out for a fill plan");
     if (pool->n_sources == 0)
         return strait_refuse(err, s->t->folder,
                              "expected %s to fill %s with %s of kind %s, found none",
@@ -274,7 +274,7 @@ static int plan(struct strait_tensor_fill_plan **out, const struct strait_model 
     if (p)
         p->rows = calloc(m->n_rows, sizeof *p->rows);
     if (!taken || !p || !p->rows) {
-        strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "out of memory for a fill plan");
+        strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out for a fill plan");
         goto out;
     }
     snprintf(p->model, sizeof p->model, "%s", m->name);

@@ -64,7 +64,7 @@ int strait_csv_open(struct strait_csv *csv, const char *path, struct strait_erro
     }
     csv->text = malloc((size_t)st.st_size + 1);
     if (!csv->text) {
-        strait_error_set(err, STRAIT_ERR_NOMEM, path, "out of memory");
+        strait_error_memory(err, path);
         goto out;
     }
     len = fread(csv->text, 1, (size_t)st.st_size, f);

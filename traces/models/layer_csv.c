@@ -108,7 +108,7 @@ static int check_against_earlier(struct strait_csv *csv, const struct strait_mod
     const int layer_seen = *new_layer ? note(seen, row->layer, "") : 0;
     const int param_seen = note(seen, row->layer, row->param);
     if (layer_seen < 0 || param_seen < 0)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, csv->path, "out of memory");
+        return strait_error_memory(err, csv->path);
     if (layer_seen)
         return strait_csv_fail(csv, err, "expected the rows of layer \"%s\" one after another",
                                row->layer);
@@ -156,7 +156,7 @@ static int read_row(struct strait_csv *csv, struct strait_builder *b, json_t *se
         strait_build_layer(b, row.layer, row.type, 0);
     struct strait_param_row *kept = strait_build_param(b, row.param, row.n_dims, row.shape);
     if (!kept)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, csv->path, "out of memory");
+        return strait_error_memory(err, csv->path);
     row.layer_index = kept->layer_index;
     *kept = row;
     b->m->n_elems += row.n_elems;
@@ -169,7 +169,7 @@ static int check_ready_order(struct strait_csv *csv, const struct strait_model *
 {
     size_t *line_of = calloc(m->n_rows, sizeof *line_of);
     if (!line_of)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, csv->path, "out of memory");
+        return strait_error_memory(err, csv->path);
     int status = 0;
     for (size_t i = 0; i < m->n_rows && status == 0; i++) {
         const size_t order = m->rows[i].ready_order;
@@ -281,7 +281,7 @@ static int read_table(struct strait_csv *csv, struct strait_builder *b, char *it
     const size_t first_line = csv->line + 1;
     json_t *seen = json_object(); /* names: a search of all rows for each would take minutes */
     bool more = seen != NULL;
-    int failed = seen ? 0 : strait_error_set(err, STRAIT_ERR_NOMEM, csv->path, "out of memory");
+    int failed = seen ? 0 : strait_error_memory(err, csv->path);
     while (more && !failed)
         failed =
             strait_csv_next(csv, &more, err) != 0 || (more && read_row(csv, b, seen, err) != 0);
@@ -305,7 +305,7 @@ int strait_layer_csv_load(struct strait_model **out, const char *path, struct st
     struct strait_model *m = NULL;
     int status = -1;
     if (b.failed) {
-        strait_error_set(err, STRAIT_ERR_NOMEM, path, "out of memory");
+        strait_error_memory(err, path);
         goto out;
     }
     b.m->timing = STRAIT_TIMING_USER_TABLE;
@@ -361,7 +361,7 @@ int strait_iters_csv_load(struct strait_model *m, size_t *n_iters, const char *p
             goto out;
         }
         if (!strait_grow((void **)&us, &cap, n, sizeof(*us), SIZE_MAX)) {
-            strait_error_set(err, STRAIT_ERR_NOMEM, path, "out of memory");
+            strait_error_memory(err, path);
             goto out;
         }
         if (strait_csv_integer(&csv, &iter, 0, SIZE_MAX, err) != 0)
@@ -377,7 +377,7 @@ int strait_iters_csv_load(struct strait_model *m, size_t *n_iters, const char *p
     }
     column = malloc(n * sizeof *column);
     if (!column) {
-        strait_error_set(err, STRAIT_ERR_NOMEM, path, "out of memory");
+        strait_error_memory(err, path);
         goto out;
     }
     m->fwd_s = median(column, us, n, 0) * 1e-6;

@@ -121,7 +121,7 @@ int strait_build_finish(struct strait_model **out, struct strait_builder *b,
 {
     if (b->failed || (!b->m->source && strait_model_set_source(b->m, "", err) != 0)) {
         strait_build_release(b);
-        return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "out of memory for a model");
+        return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out for a model");
     }
     sum_up(b->m);
     b->m->family = guess_family(b->m);
@@ -153,7 +153,7 @@ int strait_model_set_source(struct strait_model *m, const char *source, struct s
 {
     char *copy = strdup(source);
     if (!copy)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "out of memory for a model");
+        return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out for a model");
     free(m->source);
     m->source = copy;
     return 0;
