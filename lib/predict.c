@@ -2,6 +2,7 @@
 #include <string.h>
 #include "campaign/plan.h"
 #include "core/shipped.h"
+#include "forget.h"
 #include "strait.h"
 
 static const struct strait_backend *backend_of(const char *name, struct strait_error *err)
@@ -62,6 +63,7 @@ int strait_predict(char **rows, const char *experiment, const char *backend, con
     struct strait_sweep *sweep = NULL;
     struct strait_profile *p = NULL;
     size_t n_settings = 0;
+    forget(err);
     *rows = NULL;
     while (settings && settings[n_settings])
         n_settings++;

@@ -4,6 +4,7 @@
 #include "codecs/feedback.h"
 #include "codecs/profile/profile.h"
 #include "codecs/spec.h"
+#include "forget.h"
 #include "strait.h"
 
 struct strait_tensor_codec {
@@ -31,6 +32,7 @@ static int read_spec(struct strait_codec_spec *spec, const char *text, struct st
 int strait_tensor_codec_new(struct strait_tensor_codec **out, const char *spec, size_t n_elems,
                             size_t n_rows, struct strait_error *err)
 {
+    forget(err);
     *out = NULL;
     if (n_rows > 0 && n_elems % n_rows != 0)
         return strait_refuse(err, spec,
@@ -74,6 +76,7 @@ int strait_tensor_codec_encode(struct strait_tensor_codec *c, void *out, size_t 
                                size_t *len_bytes, const float *x, uint64_t key,
                                struct strait_error *err)
 {
+    forget(err);
     const struct strait_request request = {.bound = c->spec.bound, .key = key, .n_rows = c->n_rows};
     return strait_feedback_encode(c->memory, &c->coder, out, cap_bytes, len_bytes, x, c->n_elems,
                                   request, err);
@@ -82,11 +85,13 @@ int strait_tensor_codec_encode(struct strait_tensor_codec *c, void *out, size_t 
 int strait_tensor_codec_decode(const struct strait_tensor_codec *c, float *y, const void *in,
                                size_t len_bytes, struct strait_error *err)
 {
+    forget(err);
     return c->coder.ops->decode(c->coder.state, y, c->n_elems, in, len_bytes, err);
 }
 
 int strait_tensor_codec_reset(struct strait_tensor_codec *c, struct strait_error *err)
 {
+    forget(err);
     return strait_feedback_reset(c->memory, err);
 }
 
@@ -96,6 +101,7 @@ int strait_tensor_cost(struct strait_tensor_cost *out, const char *profile, cons
     struct strait_codec_spec s;
     struct strait_profile *p;
     struct strait_profile_cost found;
+    forget(err);
     if (strait_codec_spec_parse(&s, spec, err) != 0 ||
         strait_profile_load(&p, profile ? profile : "default", err) != 0)
         return -1;

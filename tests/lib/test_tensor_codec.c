@@ -86,6 +86,27 @@ static void refuses(void)
     strait_tensor_codec_free(NULL);
 }
 
+/* What a program declares without a value, or has from an earlier failure. */
+static void any_error(void)
+{
+    struct strait_error err;
+    struct strait_tensor_codec *c;
+    struct strait_tensor_cost cost;
+    char *rows;
+    memset(&err, 0x7f, sizeof(err));
+    CU_ASSERT_EQUAL(strait_tensor_codec_new(&c, "szz", 16, 0, &err), -1);
+    CU_ASSERT_EQUAL(err.code, STRAIT_ERR_INPUT);
+    CU_ASSERT_CONTAINS(err.text, "found \"szz\"");
+    CU_ASSERT_EQUAL(strait_tensor_cost(&cost, NULL, "qsgdd", "update", 16, &err), -1);
+    CU_ASSERT_CONTAINS(err.text, "found \"qsgdd\"");
+    CU_ASSERT_EQUAL(strait_predict(&rows, "wan-check", "emu", NULL, NULL, &err), -1);
+    CU_ASSERT_EQUAL(err.code, STRAIT_ERR_USAGE);
+    CU_ASSERT_EQUAL_FATAL(strait_tensor_codec_new(&c, "none", 16, 0, &err), 0);
+    CU_ASSERT_EQUAL(err.code, STRAIT_OK);
+    CU_ASSERT_STRING_EQUAL(err.text, "");
+    strait_tensor_codec_free(c);
+}
+
 static void small_buffer(void)
 {
     const float x[16] = {0};
@@ -175,6 +196,7 @@ static const struct strait_test tests[] = {
     {"what error feedback left is sent in the next round, until it is reset", remembers},
     {"a wrong spec, a missing bound and odd rows are refused", refuses},
     {"a buffer that is too small is refused", small_buffer},
+    {"an error is that of its own call, whatever the struct held before", any_error},
     {"a cost is what the profile says", costs},
     {"a prediction runs on sim or fluid, and says what is wrong", predictions},
 };
