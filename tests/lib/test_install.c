@@ -190,6 +190,35 @@ static void example(void)
     free(lines);
 }
 
+/* The program that docs/library.md begins with: a tensor of 65536 zeros, 4 bytes each. */
+static void first_program(void)
+{
+    char *out = text();
+    if (install()) {
+        expect(NULL, "sed -n '/^```c$/,/^```$/ { /^```/d; p }' $I/share/doc/strait/library.md "
+                     ">$T/first.c");
+        expect_without_tree(out, "cc -Wall -Wextra -Wpedantic -Werror -std=c17 -o first first.c "
+                                 "$(" PKG_CONFIG
+                                 "--cflags --libs strait); LD_LIBRARY_PATH=$I/lib ./first");
+        CU_ASSERT_CONTAINS(out, " bytes instead of 262144\n");
+    }
+    free(out);
+}
+
+static void from_cpp(void)
+{
+    struct strait_error err;
+    if (shell(NULL, "c++ --version", &err) != 0) {
+        strait_test_skip("no compiler of C++ (apt install g++)");
+    } else if (install()) {
+        expect(NULL, "{ echo '#include <strait.h>'; "
+                     "echo 'bool failed(const strait_error &e) { return e.code != STRAIT_OK; }'; } "
+                     ">$T/header.cpp");
+        expect_without_tree(NULL, "c++ -std=c++11 -Wall -Wextra -Wpedantic -Werror -fsyntax-only "
+                                  "-I$I/include/strait header.cpp");
+    }
+}
+
 /* The module's own tests against the moved library; those with PyTorch are `make python-check`. */
 static void from_python(void)
 {
@@ -260,6 +289,8 @@ static void complete(void)
 static const struct strait_test tests[] = {
     {"an installation that was moved runs without the source tree", used_elsewhere},
     {"the example gives the command line's bytes and predictions, both libraries", example},
+    {"the page's first program compiles and says what it encoded", first_program},
+    {"a program in C++ may include the header", from_cpp},
     {"the Python module gives the command line's numbers", from_python},
     {"the libraries export what their header declares", exported},
     {"all data is installed and no source", complete},
