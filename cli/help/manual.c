@@ -167,6 +167,22 @@ static const char environment[] =
     ".TP\n\\fBSTRAIT_TUN\\fR\n"
     "another TUN node than /dev/net/tun\n";
 
+/* Below the prefix of the installation, or in the tree as docs and results. */
+static const char files[] = ".SH FILES\n"
+                            ".TP\n\\fIEXPERIMENT\\fR.json\n"
+                            "an experiment; share/doc/strait/experiment.md says every key\n"
+                            ".TP\n\\fBresults/\\fIEXPERIMENT\\fB/results.jsonl\\fR\n"
+                            "its rows; share/doc/strait/results.md says every field\n"
+                            ".TP\n\\fBshare/strait\\fR\n"
+                            "models, experiments and profiles that ship (strait list)\n"
+                            ".TP\n\\fB~/.cache/strait\\fR, \\fB$XDG_CACHE_HOME/strait\\fR\n"
+                            "which kernels of guests boot here\n";
+
+static const char see_also[] =
+    ".SH SEE ALSO\n"
+    "share/doc/strait: tutorial.md is where to begin, index.md names all\n"
+    "pages, troubleshooting.md explains errors, library.md is for programs in C\n";
+
 static const char exit_status[] = ".SH EXIT STATUS\n"
                                   "0 good; 1 failed, INVALID or outside tolerance; 2 usage or bad\n"
                                   "input; 3 this machine cannot.\n";
@@ -197,8 +213,9 @@ void strait_manual_print(FILE *out, const json_t *table)
         put_commands(out, table);
     }
     fputs(*command ? "" : environment, out);
+    fputs(*command ? "" : files, out);
     fputs(exit_status, out);
-    fputs(*command ? ".SH SEE ALSO\n\\fBstrait\\fR(1)\n" : "", out);
+    fputs(*command ? ".SH SEE ALSO\n\\fBstrait\\fR(1)\n" : see_also, out);
 }
 
 static int write_page(const char *folder, const json_t *table, struct strait_error *err)

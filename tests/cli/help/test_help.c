@@ -3,7 +3,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "core/process.h"
+#include "tests/kit/data.h"
 #include "tests/kit/program.h"
 
 static struct program program;
@@ -108,6 +110,27 @@ static void pages_are_clean(void)
                                     "groff -man -ww -z \"$1\"/man/*.1 2>&1 || true");
     if (!mandoc && !groff)
         strait_test_skip("neither mandoc nor groff is installed");
+    program_tear_down(&program);
+}
+
+/* share/doc/strait has what docs has (make install). */
+static void named_files(void)
+{
+    program_set_up(&program);
+    struct said s = CALL("help", "--man");
+    unsigned n = 0;
+    CU_ASSERT_CONTAINS(s.out, ".SH FILES\n");
+    for (const char *end = s.out; (end = strstr(end, ".md")) != NULL; end += 3, n++) {
+        const char *name = end;
+        char path[4200];
+        while (name > s.out && strchr(" /\n", name[-1]) == NULL)
+            name--;
+        snprintf(path, sizeof(path), "%s/%.*s.md", DATA("docs"), (int)(end - name), name);
+        strait_test_context("%s", path);
+        CU_ASSERT_EQUAL(access(path, R_OK), 0);
+    }
+    CU_ASSERT_AT_LEAST(n, 6);
+    said_release(&s);
     program_tear_down(&program);
 }
 
@@ -257,6 +280,7 @@ static const struct strait_test tests[] = {
     {"every command has a table, a page with all of its options, and help of 80 columns",
      every_command},
     {"mandoc and groff find nothing in the pages", pages_are_clean},
+    {"the pages that the manual names are there", named_files},
     {"help shows a command's page or options, or the nearest command", one_page},
     {"commands, options, experiments, models, codecs and strategies are completed", candidates},
     {"bash completes words with = in them", in_bash},
