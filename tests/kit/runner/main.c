@@ -10,12 +10,6 @@
 #include "suite_run.h"
 #include "suites.h"
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-static const bool is_sanitized = true;
-#else
-static const bool is_sanitized = false;
-#endif
-
 static const char usage[] =
     "usage: strait-tests [-j N] [--quick] [--long] [--seed N] [--junit FILE] [WORD...]\n"
     "       strait-tests --list | [--first] --here SUITE [WORD...]\n"
@@ -170,7 +164,7 @@ static int run_picked(const struct options *o, const char *program)
     for (unsigned i = 0; i < strait_n_suites; i++) {
         if (!is_picked(strait_suites[i], o))
             continue;
-        if (is_sanitized && strait_suites[i]->release)
+        if (IS_SANITIZED && strait_suites[i]->release)
             n_figures++;
         else
             picked[n++] = strait_suites[i];

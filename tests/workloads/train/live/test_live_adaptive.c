@@ -154,7 +154,7 @@ static void same_bits(void)
 
 static void emulated(void)
 {
-    for (int i = 0; i < N_POLICIES; i++)
+    for (int i = 0; i < N_POLICIES; i += IS_SANITIZED ? 4 : 1)
         compare(policies[i], &strait_emu);
 }
 
