@@ -20,6 +20,9 @@ static void texts(void)
     field(json_string("1 Gbps"), "1 Gbps");
     field(json_string("a,b"), "\"a,b\"");
     field(json_string("say \"no\""), "\"say \"\"no\"\"\"");
+    field(json_string("the \"narrow\" link"), "\"the \"\"narrow\"\" link\"");
+    field(json_string("\""), "\"\"\"\"");
+    field(json_pack("[s]", "a"), "\"[\"\"a\"\"]\"");
     field(json_string("two\nlines"), "\"two\nlines\"");
     field(json_string(""), "");
 }

@@ -15,6 +15,7 @@ static void shares(void)
     CU_ASSERT_EQUAL(strait_sparse_share(0.01, 1000), 10);
     CU_ASSERT_EQUAL(strait_sparse_share(0.01, 1099), 10);
     CU_ASSERT_EQUAL(strait_sparse_share(0.01, 99), 1);
+    CU_ASSERT_EQUAL(strait_sparse_share(0.01, 64), 1); /* a small layer is not left out */
     CU_ASSERT_EQUAL(strait_sparse_share(0, 5), 1);
     CU_ASSERT_EQUAL(strait_sparse_share(1, 5), 5);
     CU_ASSERT_EQUAL(strait_sparse_share(0.5, 0), 0);
@@ -142,6 +143,10 @@ static void sizes(void)
     CU_ASSERT_EQUAL(len_of(&strait_codec_randomk, 0.01, 0, 0, &k, &predicted), HEAD + 8);
     CU_ASSERT_EQUAL(len_of(&strait_codec_topk, 0.01, 1, 0, &k, &predicted), HEAD);
     CU_ASSERT_EQUAL(len_of(&strait_codec_topk, 0.01, 1, 50, &k, &predicted), HEAD + 8);
+    CU_ASSERT_EQUAL(len_of(&strait_codec_topk, 0.01, 1, 64, &k, &predicted), HEAD + 8);
+    CU_ASSERT_EQUAL(k, 1);
+    CU_ASSERT_EQUAL(len_of(&strait_codec_randomk, 0.01, 0, 64, &k, &predicted), HEAD + 8 + 4);
+    CU_ASSERT_EQUAL(k, 1);
 }
 
 /* The sample has 1000 values, 50 of them above the threshold: the number chosen misses 5 % of

@@ -26,6 +26,9 @@ static void rates(void)
     s = shaper_of((struct strait_link){.rate_bits_per_s = 1e9, .queue_bytes = 1538000}, 24, 1);
     CU_ASSERT_EQUAL(s.rate_bytes_per_s, 123049415);
     CU_ASSERT_EQUAL(s.limit_bytes, 1514000);
+    /* a queue is bytes already, unlike a rate */
+    s = shaper_of((struct strait_link){.rate_bits_per_s = 1e9, .queue_bytes = 64000}, 0, 1);
+    CU_ASSERT_EQUAL(s.limit_bytes, 64000);
     /* 37 Mbps at dilation 4: 37e6 / 32 = 1156250 bytes/s, 1.5 ms of that are below two frames */
     s = shaper_of((struct strait_link){.rate_bits_per_s = 37e6}, 0, 4);
     CU_ASSERT_EQUAL(s.rate_bytes_per_s, 1156250);
