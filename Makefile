@@ -74,9 +74,9 @@ Build
   make clean        remove build/
 Test
   make test         set up, then all tests (MODE=asan or tsan: under sanitizers)
-  make test TESTS=codecs/sz  suites by path, or tests by words of their names;
-                    SEED=1, JOBS=2 at a time, JUNIT=results.xml
-  make test-quick   under a minute
+  make test TESTS=codecs/sz  suites by path, or tests by words of their names
+                    ("'two words'"); SEED=1, JOBS=2 at a time, JUNIT=results.xml
+  make test-quick   what takes a minute or two
   make lint         clang-format, cppcheck, clang-tidy, clang's analyzer: all
                     that changed
   make mutants      N=200 SEED=1: do the tests notice small changes?
@@ -606,6 +606,9 @@ SHARED  := libstrait.so.$(VERSION)
 # What a run reads, by its path in the tree.
 SHIPPED  = $(sort $(shell find experiments traces codecs/profiles \( -name '*.json' -o -name '*.csv' -o -name '*.f32' -o -name '*.ti' \)) \
            emu/uml/init.sh emu/uml/work.sh emu/uml/vcheck.sh emu/qemu/init.sh $(wildcard page/uplot/* page/report/* serve/page/*))
+# Pages as they lie here, so that their links hold.
+PAGES    = README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md CITATION.cff LICENSE $(wildcard docs/*) \
+           $(sort $(shell find examples -type f ! -path '*/__pycache__/*')) experiments/README.md traces/curves/README.md
 COMPLETIONS = bash-completion/completions/strait zsh/site-functions/_strait fish/vendor_completions.d/strait.fish
 
 .PHONY: library install uninstall
@@ -629,7 +632,7 @@ $(BUILD)/libstrait.a: $(call objects,lib) $(LIBS)
 # contains the library.
 install: all library
 	@set -eu; root="$(DESTDIR)"; prefix="$$root$(PREFIX)"; lib="$$root$(LIBDIR)"; share="$$prefix/share"; \
-	install -d "$$prefix/bin" "$$lib/pkgconfig" "$$share/strait" "$$share/man/man1" "$$share/doc/strait/examples"; \
+	install -d "$$prefix/bin" "$$lib/pkgconfig" "$$share/strait" "$$share/man/man1"; \
 	install -m 755 $(BUILD)/strait "$$prefix/bin/strait"; \
 	$(if $(MPI_MODULE),install -D -m 644 $(MPI_MODULE) "$$prefix/lib/strait/strait-mpi.so";) \
 	install -m 644 $(BUILD)/$(SHARED) "$$lib"; \
@@ -651,8 +654,8 @@ install: all library
 	$(BUILD)/strait help --man-pages "$$share/man/man1"; \
 	set -- bash zsh fish; for f in $(COMPLETIONS); do install -d "$$share/$$(dirname $$f)"; \
 	    $(BUILD)/strait help --completion $$1 >"$$share/$$f"; chmod 644 "$$share/$$f"; shift; done; \
-	install -m 644 README.md CHANGELOG.md docs/*.md docs/*.png "$$share/doc/strait"; \
-	install -m 644 examples/c/* "$$share/doc/strait/examples"; \
+	for f in $(PAGES); do \
+	    mode=644; [ ! -x "$$f" ] || mode=755; install -D -m $$mode "$$f" "$$share/doc/strait/$$f"; done; \
 	echo "installed in $$prefix"
 
 uninstall:

@@ -86,7 +86,8 @@ struct strait_tensor_cost {
 };
 
 /** Look up what a codec costs and saves.
- *  In:      profile  a shipped profile ("default") or a file; NULL: "default"
+ *  In:      profile  a shipped profile ("default") or a file; NULL: "default", or the shipped one
+ *                    that measured the codec
  *           spec     as above; the bound must lie in the range that was measured
  *           kind     "param", "update" or "grad"
  *           n_elems  float32 values in the tensor

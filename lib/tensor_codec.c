@@ -105,7 +105,13 @@ int strait_tensor_cost(struct strait_tensor_cost *out, const char *profile, cons
     if (strait_codec_spec_parse(&s, spec, err) != 0 ||
         strait_profile_load(&p, profile ? profile : "default", err) != 0)
         return -1;
-    const int status = strait_profile_find(&found, p, &s, kind, "", err);
+    /* as predictions do: the shipped profile that measured what the default one lacks */
+    struct strait_profile *other = NULL;
+    const int status = !profile && !strait_profile_has(p, s.ops->name) &&
+                               strait_profile_load_shipped_for(&other, s.ops->name, err) != 0
+                           ? -1
+                           : strait_profile_find(&found, other ? other : p, &s, kind, "", err);
+    strait_profile_free(other);
     strait_profile_free(p);
     if (status != 0)
         return -1;

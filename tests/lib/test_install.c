@@ -160,11 +160,11 @@ static void example(void)
     char *out = text(), *of_static = text(), *lines = text(), expected[64];
     if (install()) {
         expect_without_tree(out, "cc -Wall -Wextra -Wpedantic -Werror -std=c17 -o shared "
-                                 "$I/share/doc/strait/examples/encode_and_predict.c $(" PKG_CONFIG
+                                 "$I/share/doc/strait/examples/c/encode_and_predict.c $(" PKG_CONFIG
                                  "--cflags --libs strait) -lm; LD_LIBRARY_PATH=$I/lib ./shared");
         expect_without_tree(
             of_static,
-            "cc -o static $I/share/doc/strait/examples/encode_and_predict.c $(" PKG_CONFIG
+            "cc -o static $I/share/doc/strait/examples/c/encode_and_predict.c $(" PKG_CONFIG
             "--cflags --libs --static strait | sed s/-lstrait/-l:libstrait.a/) -lm; "
             "STRAIT_SHARE=$I/share/strait ./static");
         /* An installation that was not moved is found wherever the program is. */
@@ -195,12 +195,29 @@ static void first_program(void)
 {
     char *out = text();
     if (install()) {
-        expect(NULL, "sed -n '/^```c$/,/^```$/ { /^```/d; p }' $I/share/doc/strait/library.md "
+        expect(NULL, "sed -n '/^```c$/,/^```$/ { /^```/d; p }' $I/share/doc/strait/docs/library.md "
                      ">$T/first.c");
         expect_without_tree(out, "cc -Wall -Wextra -Wpedantic -Werror -std=c17 -o first first.c "
                                  "$(" PKG_CONFIG
                                  "--cflags --libs strait); LD_LIBRARY_PATH=$I/lib ./first");
         CU_ASSERT_CONTAINS(out, " bytes instead of 262144\n");
+    }
+    free(out);
+}
+
+/* Pages lie as in the tree. */
+static void pages(void)
+{
+    char *out = text();
+    if (install()) {
+        expect_without_tree(
+            out, "cd $I/share/doc/strait; find . -name \"*.md\" | while read -r page; do "
+                 "grep -oE \"\\]\\([^):# ]+\" \"$page\" | cut -c3- | "
+                 "grep -v ^http | while read -r to; do "
+                 "test -e \"$(dirname \"$page\")/$to\" || echo \"$page: $to is missing\"; "
+                 "echo link; done; done | sort | uniq -c");
+        CU_ASSERT_CONTAINS(out, " link\n");
+        CU_ASSERT_PTR_NULL(strstr(out, "missing"));
     }
     free(out);
 }
@@ -290,6 +307,7 @@ static const struct strait_test tests[] = {
     {"an installation that was moved runs without the source tree", used_elsewhere},
     {"the example gives the command line's bytes and predictions, both libraries", example},
     {"the page's first program compiles and says what it encoded", first_program},
+    {"the installed pages lead to pages that are there", pages},
     {"a program in C++ may include the header", from_cpp},
     {"the Python module gives the command line's numbers", from_python},
     {"the libraries export what their header declares", exported},
