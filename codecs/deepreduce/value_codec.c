@@ -19,10 +19,7 @@ const struct strait_value_codec *const *strait_value_codecs(size_t *n)
 
 const char *strait_value_codec_unavailable(const struct strait_value_codec *codec)
 {
-    if (!codec->codec)
-        return NULL;
-    const struct strait_codec_ops *ops = strait_codec_find(codec->codec);
-    return ops ? strait_codec_unavailable(ops) : "its codec is not part of this build";
+    return codec->codec ? strait_codec_unavailable(codec->codec) : NULL;
 }
 
 int strait_value_coder_open(struct strait_value_coder *c, const struct strait_value_codec *codec,
@@ -32,7 +29,7 @@ int strait_value_coder_open(struct strait_value_coder *c, const struct strait_va
     *c = (struct strait_value_coder){.params = params};
     if (why)
         return strait_error_set(err, STRAIT_ERR_HOST, codec->name, "%s", why);
-    c->ops = codec->codec ? strait_codec_find(codec->codec) : NULL;
+    c->ops = codec->codec;
     if (codec->open && codec->open(c, err) != 0)
         return -1;
     c->codec = codec;

@@ -14,7 +14,7 @@ struct strait_value_coder;
 
 struct strait_value_codec {
     const char *name, *source;
-    const char *codec; /* name of the codec in the registry that does the work, or NULL */
+    const struct strait_codec_ops *codec; /* that does the work, or NULL */
     /** Encode takes the values in descending order, and decode returns them so: the caller sends
      *  their order. */
     bool permutes;

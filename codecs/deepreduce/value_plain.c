@@ -2,6 +2,7 @@
  * the float32 values, the others are the streams of the codecs with these names. */
 #include <assert.h>
 #include <string.h>
+#include "codecs/builtin.h"
 #include "value_codec.h"
 
 static size_t raw_max_bytes(const struct strait_value_coder *c, size_t n_values)
@@ -93,7 +94,7 @@ const struct strait_value_codec strait_value_raw = {
 const struct strait_value_codec strait_value_fp16 = {
     .name = "fp16",
     .source = "the codec fp16",
-    .codec = "fp16",
+    .codec = &strait_codec_fp16,
     .open = codec_open,
     .close = codec_close,
     .max_bytes = codec_max_bytes,
@@ -103,7 +104,7 @@ const struct strait_value_codec strait_value_fp16 = {
 const struct strait_value_codec strait_value_sz = {
     .name = "sz",
     .source = "the codec sz, bound relative to the range of the chosen values",
-    .codec = "sz",
+    .codec = &strait_codec_sz,
     .open = codec_open,
     .close = codec_close,
     .max_bytes = codec_max_bytes,
@@ -113,7 +114,7 @@ const struct strait_value_codec strait_value_sz = {
 const struct strait_value_codec strait_value_qsgd = {
     .name = "qsgd",
     .source = "the codec qsgd, buckets of 512 (DeepReduce, Xu et al. 2021)",
-    .codec = "qsgd",
+    .codec = &strait_codec_qsgd,
     .open = codec_open,
     .close = codec_close,
     .max_bytes = codec_max_bytes,
