@@ -18,11 +18,3 @@ const struct strait_index_codec *const *strait_index_codecs(size_t *n)
     *n = N_CODECS;
     return codecs;
 }
-
-bool strait_index_ascends(const uint32_t *index, size_t n, size_t n_elems)
-{
-    uint32_t falls = 0;
-    for (size_t i = 1; i < n; i++)
-        falls |= index[i] <= index[i - 1] ? 1u : 0u;
-    return n == 0 || (!falls && index[n - 1] < n_elems);
-}

@@ -2,6 +2,14 @@
 #include "codecs/sparse/sparse.h"
 #include <assert.h>
 
+bool strait_index_ascends(const uint32_t *index, size_t n, size_t n_elems)
+{
+    uint32_t falls = 0;
+    for (size_t i = 1; i < n; i++)
+        falls |= index[i] <= index[i - 1] ? 1u : 0u;
+    return n == 0 || (!falls && index[n - 1] < n_elems);
+}
+
 static size_t raw_max_bytes(size_t n_elems, size_t n_chosen, double parameter)
 {
     (void)n_elems;
