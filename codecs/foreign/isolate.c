@@ -157,10 +157,8 @@ static int fork_one(struct strait_isolate *i, struct strait_error *err)
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
         return strait_error_system(err, i->library, "no process to run it in");
     const pid_t pid = fork();
-    if (pid == 0) {
-        i->socket = ends[1];
-        strait_isolate_serve(i);
-    }
+    if (pid == 0)
+        strait_isolate_serve(i->work, i->context, ends[1], i->memory_fd);
     close(ends[1]);
     if (pid < 0) {
         close(ends[0]);

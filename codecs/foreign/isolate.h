@@ -6,22 +6,9 @@
  * which glibc keeps usable after fork. Other locks that a thread held at that moment stay locked; a
  * child that does not answer its first greeting for that reason is replaced too. */
 #pragma once
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/types.h>
 #include "core/error.h"
-
-struct strait_isolated_job {
-    size_t in_bytes;  /* length at `in` */
-    size_t out_bytes; /* room at `out`; afterwards the length written there */
-    uint64_t args[4]; /* arguments of the work, by its own convention */
-    unsigned good;    /* afterwards: 1 if the work returned true, else 0 */
-};
-
-/** The foreign work. In: in: read-only; out: 64-byte aligned. */
-typedef bool (*strait_isolated_work)(const void *context, struct strait_isolated_job *job,
-                                     const unsigned char *in, unsigned char *out);
+#include "isolated_job.h"
 
 /* One process, for one thread at a time. */
 struct strait_isolate {

@@ -39,14 +39,14 @@ static void reset_signals(void)
 }
 
 /* Close all other descriptors, keeping the numbers of our two. */
-static void close_others(const struct strait_isolate *i)
+static void close_others(int socket_fd, int memory_fd)
 {
     const int null = open("/dev/null", O_RDWR);
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
-        if (fd != i->socket && fd != i->memory_fd)
+        if (fd != socket_fd && fd != memory_fd)
             dup2(null, fd);
-    const int a = i->socket < i->memory_fd ? i->socket : i->memory_fd;
-    const int b = i->socket < i->memory_fd ? i->memory_fd : i->socket;
+    const int a = socket_fd < memory_fd ? socket_fd : memory_fd;
+    const int b = socket_fd < memory_fd ? memory_fd : socket_fd;
     int from = STDERR_FILENO + 1;
     if (a > from)
         close_range((unsigned)from, (unsigned)a - 1, 0);
@@ -104,14 +104,15 @@ static double cpu_s(void)
     return 1e-9 * (double)strait_cpu_process_ns();
 }
 
-void strait_isolate_serve(const struct strait_isolate *i)
+void strait_isolate_serve(strait_isolated_work work, const void *context, int socket_fd,
+                          int memory_fd)
 {
     struct mapping mapping = {0};
     struct strait_isolated_message message;
     reset_signals();
     setpgid(0, 0); /* the program handles the terminal's signals */
     prctl(PR_SET_DUMPABLE, 0);
-    close_others(i);
+    close_others(socket_fd, memory_fd);
     atexit(leave);
     mallopt(M_MMAP_THRESHOLD, KEEP_MMAP_BYTES); /* new mappings would cost a fifth */
     mallopt(M_TRIM_THRESHOLD, KEEP_BYTES);
@@ -119,22 +120,22 @@ void strait_isolate_serve(const struct strait_isolate *i)
     free(probe);
     const size_t base_bytes = address_space();
     for (;;) {
-        const ssize_t n = recv(i->socket, &message, sizeof(message), 0);
+        const ssize_t n = recv(socket_fd, &message, sizeof(message), 0);
         if (n < 0 && errno == EINTR)
             continue;
         if (n != (ssize_t)sizeof(message))
             _exit(0);
         if (!message.greeting) {
-            if (!map(&mapping, i->memory_fd, &message))
+            if (!map(&mapping, memory_fd, &message))
                 _exit(1);
             limit_memory(base_bytes + mapping.in_cap_bytes + mapping.out_cap_bytes, &message.job);
             const double start_s = cpu_s();
             alarm((unsigned)message.limit_s + 2); /* ends this process if the program has ended */
-            message.job.good = i->work(i->context, &message.job, mapping.in, mapping.out);
+            message.job.good = work(context, &message.job, mapping.in, mapping.out);
             alarm(0);
             message.cpu_s = cpu_s() - start_s;
         }
-        if (send(i->socket, &message, sizeof(message), MSG_NOSIGNAL) != (ssize_t)sizeof(message))
+        if (send(socket_fd, &message, sizeof(message), MSG_NOSIGNAL) != (ssize_t)sizeof(message))
             _exit(0);
     }
 }

@@ -1,6 +1,6 @@
 /* Messages between isolate.c and isolate_child.c: one each way, of fixed size. */
 #pragma once
-#include "isolate.h"
+#include "isolated_job.h"
 
 struct strait_isolated_message {
     uint64_t in_cap_bytes, out_cap_bytes; /* of the shared memory: `out` follows `in` */
@@ -13,4 +13,5 @@ struct strait_isolated_message {
 enum { STRAIT_ISOLATED_LEFT = 113 }; /* exit status when the library called exit */
 
 /** Main loop of the forked process; ends when its socket closes. */
-void strait_isolate_serve(const struct strait_isolate *i) __attribute__((noreturn));
+void strait_isolate_serve(strait_isolated_work work, const void *context, int socket_fd,
+                          int memory_fd) __attribute__((noreturn));
