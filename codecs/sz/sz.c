@@ -26,13 +26,26 @@
 #include <math.h>
 #include <stdlib.h>
 #include "codecs/builtin.h"
+#include "sz.h"
 #include "sz_whole.h"
+
+const struct sz_kernels *sz_kernels_at(enum strait_simd level)
+{
+#if defined(__x86_64__)
+    if (level != STRAIT_SIMD_PORTABLE)
+        return level == STRAIT_SIMD_AVX512 ? &sz_avx512 : &sz_avx2;
+#endif
+    (void)level;
+    return &sz_portable;
+}
 
 int sz_open_at(void **state, const double *params, enum strait_simd level, struct strait_error *err)
 {
     struct sz_state *s = sz_state_new(sz_kernels_at(level), (unsigned)params[0], err);
-    if (s)
+    if (s) {
+        s->ops = &strait_codec_sz;
         s->most_directions = (unsigned)params[1];
+    }
     *state = s;
     return s ? 0 : -1;
 }
@@ -42,30 +55,6 @@ static int sz_open(void **state, const struct strait_codec_ops *ops, const doubl
 {
     (void)ops;
     return sz_open_at(state, params, strait_simd_level(), err);
-}
-
-size_t sz_head_bytes(const struct sz_state *s, size_t n_elems)
-{
-    enum { DIRECTIONS_HEAD = 24 + 4 * SZ_MAX_DIRECTIONS };
-    return SZ_HEAD_BYTES + (s->most_directions > 0 ? DIRECTIONS_HEAD + sz_matrix_room(n_elems) : 0);
-}
-
-/* In one piece it is at most as long as raw values. */
-size_t sz_max_bytes(const void *state, size_t n_elems)
-{
-    if (n_elems <= SZ_SEGMENT)
-        return 4 * n_elems + SZ_HEAD_BYTES;
-    return 4 * n_elems + sz_head_bytes(state, n_elems) + sz_segments_in(n_elems) * SZ_TABLE_BYTES;
-}
-
-int sz_check_bound(struct strait_bound bound, struct strait_error *err)
-{
-    if (strait_bound_check(bound, &strait_codec_sz, err) != 0)
-        return -1;
-    if (bound.kind == STRAIT_BOUND_RATIO && bound.value < 1)
-        return strait_refuse(err, "sz", "expected a target ratio of at least 1, found %g",
-                             bound.value);
-    return 0;
 }
 
 /* The bound for a target ratio is estimated from samples; the target is then corrected by the miss
@@ -102,7 +91,7 @@ static int sz_encode(void *state, unsigned char *out, size_t *len_bytes, const f
                      size_t n_elems, struct strait_request request, struct strait_error *err)
 {
     struct strait_writer w = {.p = out, .end = out + sz_max_bytes(state, n_elems)};
-    if (sz_check_bound(request.bound, err) != 0)
+    if (sz_check_bound(state, request.bound, err) != 0)
         return -1;
     const bool target = request.bound.kind == STRAIT_BOUND_RATIO && n_elems > 0;
     if ((target ? encode_target(state, &w, x, n_elems, request.bound, err)
@@ -123,6 +112,27 @@ static int sz_decode(void *state, float *y, size_t n_elems, const unsigned char 
     if (!good || r.p != r.end)
         return strait_refuse(err, "sz", "expected a stream of %zu values", n_elems);
     return 0;
+}
+
+double strait_sz_delivered_bound(const unsigned char *in, size_t len_bytes)
+{
+    struct strait_reader r = {.p = in, .end = in + len_bytes};
+    struct sz_head head;
+    strait_read_u8(&r);
+    const uint64_t n = strait_read_varint(&r);
+    r = (struct strait_reader){.p = in, .end = in + len_bytes};
+    if (n > SIZE_MAX || !sz_read_head(&r, &head, (size_t)n) || head.pointwise ||
+        head.mode == SZ_CONST)
+        return (double)NAN;
+    if (head.mode == SZ_RAW || head.mode == SZ_RAW_SEGMENTS)
+        return 0;
+    /* The largest share that this step and centre can have come from. The step was rounded to
+     * float: up to half a unit in its last place. */
+    const double half = (double)head.grid.step / 2, centre = (double)head.grid.centre;
+    double share = 0x1p-3;
+    while (share > 0x1p-12 && sz_rounding_share(centre, half / (1 - share)) < share)
+        share /= 2;
+    return half / (1 - share) * (1 + 0x1p-23);
 }
 
 static const struct strait_param params[] = {

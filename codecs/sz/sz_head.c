@@ -1,6 +1,5 @@
 /* sz: the head of a stream, described in sz.c, and the grid of a bound. */
 #include <math.h>
-#include "sz.h"
 #include "sz_head.h"
 
 enum { MODES = 7, HAS_CENTRE = 8, POINTWISE = 16, DIRECTIONS = 32, ALL_FLAGS = 63 };
@@ -11,7 +10,7 @@ const struct sz_grid sz_integers = {.step = 1, .inverse = 1};
  * hardly any value needs an escape: 2^-12 is enough for values below 2^12 steps. For values far
  * from 0 the magnitude of their centre determines it, as a power of two: so equal bounds give equal
  * steps unless the centres differ in magnitude. */
-static double rounding_share(double centre, double bound)
+double sz_rounding_share(double centre, double bound)
 {
     const double rounding = fabs(centre) * 0x1p-24 / bound;
     double share = 0x1p-12;
@@ -27,7 +26,7 @@ bool sz_grid_for(struct sz_grid *grid, double bound, float centre)
     if (!(bound >= 0x1p-110))
         return false;
     grid->centre = centre;
-    grid->step = (float)(2 * bound * (1 - rounding_share((double)centre, bound)));
+    grid->step = (float)(2 * bound * (1 - sz_rounding_share((double)centre, bound)));
     grid->inverse = 1.0f / grid->step;
     /* A computed difference <= threshold was at most half a unit larger before rounding: one unit
      * below the bound is enough. */
@@ -150,25 +149,4 @@ bool sz_read_head(struct strait_reader *r, struct sz_head *head, size_t n_elems)
         return false;
     head->grid.inverse = 1.0f / head->grid.step;
     return !(byte & DIRECTIONS) || read_directions(r, &head->directions);
-}
-
-double strait_sz_delivered_bound(const unsigned char *in, size_t len_bytes)
-{
-    struct strait_reader r = {.p = in, .end = in + len_bytes};
-    struct sz_head head;
-    strait_read_u8(&r);
-    const uint64_t n = strait_read_varint(&r);
-    r = (struct strait_reader){.p = in, .end = in + len_bytes};
-    if (n > SIZE_MAX || !sz_read_head(&r, &head, (size_t)n) || head.pointwise ||
-        head.mode == SZ_CONST)
-        return (double)NAN;
-    if (head.mode == SZ_RAW || head.mode == SZ_RAW_SEGMENTS)
-        return 0;
-    /* The largest share that this step and centre can have come from. The step was rounded to
-     * float: up to half a unit in its last place. */
-    const double half = (double)head.grid.step / 2, centre = (double)head.grid.centre;
-    double share = 0x1p-3;
-    while (share > 0x1p-12 && rounding_share(centre, half / (1 - share)) < share)
-        share /= 2;
-    return half / (1 - share) * (1 + 0x1p-23);
 }

@@ -49,6 +49,7 @@ extern const struct sz_grid sz_integers;
 /** A grid for this absolute bound. Without centre its step follows from the bound alone, so that
  *  streams of equal bounds can be summed. False: only float32 itself would meet the bound. */
 bool sz_grid_for(struct sz_grid *grid, double bound, float centre);
+double sz_rounding_share(double centre, double bound);
 /** With its directions, if it has a matrix. */
 void sz_write_head(struct strait_writer *w, const struct sz_head *head);
 /** False when malformed or not of n_elems values. Leaves the matrix NULL: see sz_open_matrix. */

@@ -68,7 +68,7 @@ static inline void sz_store64(unsigned char *p, uint64_t v)
 #endif
 }
 
-/** The set of a level, or of the next lower level that this build has. */
+/** The set of a level, or of the next lower level that this build has (sz.c). */
 const struct sz_kernels *sz_kernels_at(enum strait_simd level);
 
 /** As the codec's `open`, with inner loops of this level, which the machine must support (sz.c). */

@@ -292,13 +292,3 @@ const struct sz_kernels sz_portable = {
     .join = join_block,
     .values = values_block,
 };
-
-const struct sz_kernels *sz_kernels_at(enum strait_simd level)
-{
-#if defined(__x86_64__)
-    if (level != STRAIT_SIMD_PORTABLE)
-        return level == STRAIT_SIMD_AVX512 ? &sz_avx512 : &sz_avx2;
-#endif
-    (void)level;
-    return &sz_portable;
-}

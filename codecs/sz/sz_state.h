@@ -10,8 +10,9 @@ enum { SZ_MAX_THREADS = 64 };
 struct sz_state {
     const struct sz_kernels *kernels;
     struct strait_pool encoders, decoders, matrices;
-    struct strait_team *team; /* NULL: one thread */
-    unsigned most_directions; /* that encode subtracts from a matrix */
+    struct strait_team *team;           /* NULL: one thread */
+    const struct strait_codec_ops *ops; /* which bounds it keeps */
+    unsigned most_directions;           /* that encode subtracts from a matrix */
 };
 
 /** Allocates scratch memory for every thread, so that the first call costs no more than later ones.

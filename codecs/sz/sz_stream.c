@@ -39,7 +39,7 @@ static void stream_end(void *stream)
 static int stream_begin(void *state, void **stream, const float *x, size_t n_elems,
                         struct strait_request request, struct strait_error *err)
 {
-    if (sz_check_bound(request.bound, err) != 0)
+    if (sz_check_bound(state, request.bound, err) != 0)
         return -1;
     struct stream *s = stream_new(state, err);
     if (!s)

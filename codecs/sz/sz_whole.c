@@ -4,6 +4,30 @@
 #include <math.h>
 #include "sz_whole.h"
 
+size_t sz_head_bytes(const struct sz_state *s, size_t n_elems)
+{
+    enum { DIRECTIONS_HEAD = 24 + 4 * SZ_MAX_DIRECTIONS };
+    return SZ_HEAD_BYTES + (s->most_directions > 0 ? DIRECTIONS_HEAD + sz_matrix_room(n_elems) : 0);
+}
+
+/* In one piece it is at most as long as raw values. */
+size_t sz_max_bytes(const void *state, size_t n_elems)
+{
+    if (n_elems <= SZ_SEGMENT)
+        return 4 * n_elems + SZ_HEAD_BYTES;
+    return 4 * n_elems + sz_head_bytes(state, n_elems) + sz_segments_in(n_elems) * SZ_TABLE_BYTES;
+}
+
+int sz_check_bound(const struct sz_state *s, struct strait_bound bound, struct strait_error *err)
+{
+    if (strait_bound_check(bound, s->ops, err) != 0)
+        return -1;
+    if (bound.kind == STRAIT_BOUND_RATIO && bound.value < 1)
+        return strait_refuse(err, "sz", "expected a target ratio of at least 1, found %g",
+                             bound.value);
+    return 0;
+}
+
 /* ---- extent */
 
 struct extent_job {

@@ -41,7 +41,7 @@ int sz_encode_whole(struct sz_state *s, struct strait_writer *w, const float *x,
 int sz_decode_whole(struct sz_state *s, float *y, size_t n, struct strait_reader *r, bool *good,
                     struct strait_error *err);
 /** Check the bound: 0, or -1 with *err INPUT naming it and what is allowed. */
-int sz_check_bound(struct strait_bound bound, struct strait_error *err);
+int sz_check_bound(const struct sz_state *s, struct strait_bound bound, struct strait_error *err);
 
 /* Sums of streams (sz_add.c), streams by pieces (sz_stream.c), target ratios (sz_target.c) */
 int sz_add(void *state, unsigned char *out, size_t cap_bytes, size_t *len_bytes,
