@@ -3,7 +3,11 @@
 #pragma once
 #include "learn/data/split.h"
 #include "learn/layers/laps.h"
-#include "learner.h"
+#include "learn_param.h"
+#include "training.h"
+
+struct strait_learn;
+struct strait_learner;
 
 /* Examples to compute on. */
 struct strait_batch {

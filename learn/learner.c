@@ -5,6 +5,7 @@
 #include <string.h>
 #include "core/buffer.h"
 #include "learn_network.h"
+#include "learner.h"
 
 enum { SCORE_BATCH = 32 };
 

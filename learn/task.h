@@ -4,19 +4,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "learn_param.h"
 #include "training.h"
 
 struct strait_learn;
-
-/* One parameter tensor, in the order of the forward pass; layers are numbered as in a model's
- * table. */
-struct strait_learn_param {
-    const char *layer, *param, *type; /* "conv1", "weight", "Conv2d" */
-    unsigned n_dims;
-    size_t shape[8], n_elems;
-    size_t first;       /* its first element in the flattened model */
-    size_t layer_index; /* 0 for all parameters of the first layer */
-};
 
 /** Open the data and split it over n_workers by seed.
  *  Returns: 0, or -1 with *err: INPUT for settings that cannot be; HOST naming the Debian package
