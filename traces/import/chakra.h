@@ -1,6 +1,6 @@
 /* Inside this room: nodes of Chakra execution traces, whatever their encoding, as a graph. */
 #pragma once
-#include "import.h"
+#include "imported.h"
 #include "labels.h"
 
 /* Kinds as in Chakra's et_def.proto. */

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "import.h"
+#include "imported.h"
 
 static const char DEVICES[] = "client_id,computation,communication",
                   BEHAVIOUR[] = "client_id,duration,active,inactive";

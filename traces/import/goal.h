@@ -1,6 +1,6 @@
 /* What schedules of LogGOPSim have in both of their forms, text and binary. */
 #pragma once
-#include "import.h"
+#include "imported.h"
 
 enum { STRAIT_GOAL_MAX_CPUS = STRAIT_PROGRAM_MAX_UNITS - STRAIT_PROGRAM_CPU };
 /* Of one message, and nanoseconds of one computation. */

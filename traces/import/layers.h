@@ -1,6 +1,6 @@
 /* Inside this room: make a layer table of formats that have one size and some times a layer. */
 #pragma once
-#include "import.h"
+#include "imported.h"
 #include "traces/models/model_build.h"
 
 /* A layer with one parameter. */

@@ -1,6 +1,6 @@
 /* Inside this room: a time-independent trace while it is read, and its actions. */
 #pragma once
-#include "import.h"
+#include "imported.h"
 
 enum { STRAIT_TI_WORDS = 8, STRAIT_TI_BYTE = 6, STRAIT_TI_DOUBLE = 0 /* data types there */ };
 

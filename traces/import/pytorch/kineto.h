@@ -1,7 +1,7 @@
 /* Inside this room: what is kept of a Kineto trace's events (kineto.c), the iterations that it has
  * (kineto_iterations.c), and the layers that are made of them (kineto_layers.c). */
 #pragma once
-#include "traces/import/import.h"
+#include "traces/import/imported.h"
 #include "traces/import/labels.h"
 
 enum strait_kineto_kind {
