@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include "table.h"
 #include "table_parts.h"
 
 struct strait_table *strait_table_new(void)
@@ -118,14 +119,6 @@ void strait_table_rule(struct strait_table *t)
         t->cap_rules = cap;
     }
     t->rules[row] = true;
-}
-
-int strait_table_finish(struct strait_table *t, FILE *out, struct strait_error *err)
-{
-    const bool ok = strait_table_is_ok(t);
-    strait_table_print(t, out);
-    strait_table_free(t);
-    return ok ? 0 : strait_error_memory(err, "table");
 }
 
 const char *strait_format_number(char buf[STRAIT_NUMBER_CHARS], double value, int digits)

@@ -1,6 +1,7 @@
 /* A table as table.c fills it and table_print.c lays it out. */
 #pragma once
-#include "table.h"
+#include <stdbool.h>
+#include <stddef.h>
 
 enum { STRAIT_TABLE_MAX_COLUMNS = 96 };
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "core/host.h"
+#include "table.h"
 #include "table_parts.h"
 
 /* Take one code point from text, advancing it; a byte that is not UTF-8 stands for itself. */
@@ -319,6 +320,14 @@ static size_t columns_for(FILE *out)
 void strait_table_print(const struct strait_table *t, FILE *out)
 {
     strait_table_print_within(t, out, strait_table_wide ? 0 : columns_for(out));
+}
+
+int strait_table_finish(struct strait_table *t, FILE *out, struct strait_error *err)
+{
+    const bool ok = strait_table_is_ok(t);
+    strait_table_print(t, out);
+    strait_table_free(t);
+    return ok ? 0 : strait_error_memory(err, "table");
 }
 
 void strait_prose(FILE *out, const char *format, ...)
