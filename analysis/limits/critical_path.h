@@ -1,6 +1,8 @@
 /* The parts of the critical path, and where each is spent. Private to this room. */
 #pragma once
-#include "limits.h"
+#include <jansson.h>
+#include "core/error.h"
+#include "limits_inputs.h"
 
 enum strait_part {
     STRAIT_PART_COMPUTE,

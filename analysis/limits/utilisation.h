@@ -1,6 +1,8 @@
 /* How busy each resource was. Private to this room. */
 #pragma once
-#include "limits.h"
+#include <jansson.h>
+#include "core/error.h"
+#include "limits_inputs.h"
 
 /* Kinds of resources, each a key of "utilisation". */
 enum strait_use {
