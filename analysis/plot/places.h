@@ -1,6 +1,8 @@
 /* Inside figures: which settings make panels and lines. */
 #pragma once
-#include "figure.h"
+#include <jansson.h>
+#include "core/error.h"
+#include "figure_question.h"
 
 enum { STRAIT_PLOT_MAX_LINES = 12 }; /* in a panel */
 
