@@ -9,6 +9,7 @@
 #include "analysis/plot/figure.h"
 #include "analysis/table.h"
 #include "html.h"
+#include "report_page.h"
 #include "sections.h"
 
 enum { MAX_FACETS = 8 };

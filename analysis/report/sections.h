@@ -1,6 +1,8 @@
 /* Inside reports: their sections, in the order in which they stand. */
 #pragma once
-#include "report_page.h"
+#include <stdio.h>
+
+struct strait_report_section; /* report_page.h */
 
 /** The question's answer in words: the fastest point with its interval, the break-even, what limits
  *  it. */

@@ -12,6 +12,7 @@
 #include "analysis/table.h"
 #include "core/json.h"
 #include "html.h"
+#include "report_page.h"
 #include "sections.h"
 
 enum { MAX_OPEN = 8 };
