@@ -1,9 +1,28 @@
-/* The folder of work files between a guest and the host, whatever the guest is. */
+/* The folder of work files between a guest and the host, whatever the guest is, and what a guest is
+ * to run. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
 #include "core/error.h"
-#include "uml.h"
+
+/* Work files: they stay there to be read. */
+#define STRAIT_EMU_UML_OUT     "stdout"
+#define STRAIT_EMU_UML_ERR     "stderr"
+#define STRAIT_EMU_UML_CONSOLE "console"
+
+struct strait_emu_uml_plan {
+    bool virtual_time;
+    const char *const *argv;   /* argv[0] a path */
+    const char *folder;        /* where it is run */
+    const char *job;           /* work files; must exist, absolute */
+    const char *const *read;   /* more folders that it must see, NULL at the end: needed for
+                                  those below /tmp, /var/tmp, /run and /dev/shm, which are new
+                                  and empty */
+    const char *const *write;  /* folders that it may write beside job, NULL at the end */
+    const char *const *setenv; /* "NAME=value" for it, NULL at the end */
+    double memory_bytes;       /* of the guest */
+    double limit_s;            /* wall-clock time; then it is killed */
+};
 
 /** Remove what an earlier guest left in plan->job, and write there what this one is to run (argv)
  *  and which folders it sees (read, write).

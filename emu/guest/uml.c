@@ -12,7 +12,6 @@
 #include "core/host.h"
 #include "core/process.h"
 #include "core/shipped.h"
-#include "guest_dir.h"
 
 enum { PATH_CHARS = 4096, CONSOLE_BYTES = 65536 };
 static const char init[] = "emu/uml/init.sh"; /* which ships */

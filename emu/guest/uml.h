@@ -4,29 +4,8 @@
  * end. That needs the kernel that `make vkernel` builds, the first Debian's (user-mode-linux), or
  * the same where Debian's does not boot: guest_kernel.h. */
 #pragma once
-#include <stdbool.h>
-#include <stddef.h>
-#include "core/error.h"
+#include "guest_dir.h"
 #include "guest_kernel.h"
-
-/* The folder that holds the work files of a guest: they stay there to be read. */
-#define STRAIT_EMU_UML_OUT     "stdout"
-#define STRAIT_EMU_UML_ERR     "stderr"
-#define STRAIT_EMU_UML_CONSOLE "console"
-
-struct strait_emu_uml_plan {
-    bool virtual_time;
-    const char *const *argv;   /* argv[0] a path */
-    const char *folder;        /* where it is run */
-    const char *job;           /* work files; must exist, absolute */
-    const char *const *read;   /* more folders that it must see, NULL at the end: needed for
-                                  those below /tmp, /var/tmp, /run and /dev/shm, which are new
-                                  and empty */
-    const char *const *write;  /* folders that it may write beside job, NULL at the end */
-    const char *const *setenv; /* "NAME=value" for it, NULL at the end */
-    double memory_bytes;       /* of the guest */
-    double limit_s;            /* wall-clock time; then it is killed */
-};
 
 /** Is what it needs installed and allowed, and does its kernel boot?
  *  Returns: 0, or -1 with *err HOST, which names the package or the target of make that helps
