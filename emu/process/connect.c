@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include "process/dilated_clock.h"
 #include "pump.h"
+#include "transport.h"
 
 enum { GREETING_BYTES = 12, N_EVENTS = 64 };
 

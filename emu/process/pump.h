@@ -3,7 +3,7 @@
 #include <pthread.h>
 #include <sys/types.h>
 #include "arrival.h"
-#include "transport.h"
+#include "transport_plan.h"
 
 struct strait_emu_posted { /* a message waiting to be sent or acknowledged */
     struct strait_emu_posted *next;

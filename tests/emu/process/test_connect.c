@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include "process/dilated_clock.h"
 #include "emu/process/pump.h"
+#include "emu/process/transport.h"
 #include "tests/kit/failing/faulty.h"
 #include "tests/kit/suite.h"
 

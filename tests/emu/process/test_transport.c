@@ -8,6 +8,7 @@
 #include "codecs/frame.h"
 #include "process/dilated_clock.h"
 #include "emu/process/pump.h"
+#include "emu/process/transport.h"
 #include "process/wire.h"
 #include "tests/kit/suite.h"
 
