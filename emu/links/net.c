@@ -1,19 +1,14 @@
 #include "net.h"
-#include <arpa/inet.h>
 #include <assert.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
-#include "net_plan.h"
 #include "emu/host/dilation.h"
-#include "netlink.h"
 #include "realisation.h"
 #include "segment.h"
 
@@ -51,35 +46,6 @@ const char *strait_emu_realisation_name(enum strait_emu_realisation realisation)
     return realisations[realisation]->name;
 }
 
-uint32_t strait_emu_net_address(int node)
-{
-    return htonl(STRAIT_EMU_NETWORK + (uint32_t)node + 1);
-}
-
-void strait_emu_close_fd(int *fd)
-{
-    if (*fd >= 0)
-        close(*fd);
-    *fd = -1;
-}
-
-/* Write a sysctl of the calling thread's namespace.
- * In:      name  below /proc/sys/net
- */
-static int write_sysctl(const char *name, const char *value, struct strait_error *err)
-{
-    char path[128];
-    snprintf(path, sizeof(path), "/proc/sys/net/%s", name);
-    const int fd = open(path, O_WRONLY | O_CLOEXEC);
-    if (fd < 0)
-        return strait_error_system(err, path, "cannot set it to \"%s\"", value);
-    const ssize_t n = write(fd, value, strlen(value));
-    const int saved = errno;
-    close(fd);
-    errno = saved;
-    return n < 0 ? strait_error_system(err, path, "cannot set it to \"%s\"", value) : 0;
-}
-
 /* Full size from the start: autotuning from the kernel's 16 and 128 KB sometimes costs slow start a
  * round trip, which a tuned host does not pay and the plan does not contain. */
 static int set_buffer(const char *name, double largest_bytes, struct strait_error *err)
@@ -87,29 +53,12 @@ static int set_buffer(const char *name, double largest_bytes, struct strait_erro
     const double bytes = fmin(largest_bytes, 2147483647.0);
     char text[64];
     snprintf(text, sizeof(text), "4096 %.0f %.0f", bytes, bytes);
-    return write_sysctl(name, text, err);
-}
-
-/* Switch IPv6 off in the calling thread's namespace: it would send packets of its own. */
-static int no_ipv6(struct strait_error *err)
-{
-    if (access("/proc/sys/net/ipv6", F_OK) != 0) /* a kernel without it */
-        return 0;
-    return write_sysctl("ipv6/conf/all/disable_ipv6", "1", err) != 0 ||
-                   write_sysctl("ipv6/conf/default/disable_ipv6", "1", err) != 0
-               ? -1
-               : 0;
-}
-
-uint32_t strait_emu_net_plan_rto_min_ms(const struct strait_emu_net_plan *plan)
-{
-    const double rto_min_s = plan->rto_min_s > 0 ? plan->rto_min_s : 0.2;
-    return (uint32_t)fmax(1, round(1000 * strait_emu_net_plan_dilation(plan) * rto_min_s));
+    return strait_emu_write_sysctl(name, text, err);
 }
 
 static int set_sysctls(const struct strait_emu_net_plan *plan, struct strait_error *err)
 {
-    if (no_ipv6(err) != 0)
+    if (strait_emu_no_ipv6(err) != 0)
         return -1;
     /* The buffer limits a packet's memory, not its payload: as little as a half or a third of it is
      * window (tcp_adv_win_scale; a measured ratio since Linux 6.6). */
@@ -117,15 +66,15 @@ static int set_sysctls(const struct strait_emu_net_plan *plan, struct strait_err
     if (set_buffer("ipv4/tcp_rmem", fmax(buffer_bytes, READ_BUFFER_BYTES), err) != 0 ||
         set_buffer("ipv4/tcp_wmem", fmax(buffer_bytes, WRITE_BUFFER_BYTES), err) != 0)
         return -1;
-    if (write_sysctl("ipv4/tcp_no_metrics_save", "1", err) != 0)
+    if (strait_emu_write_sysctl("ipv4/tcp_no_metrics_save", "1", err) != 0)
         return -1;
     /* In virtual time waking a sender costs nothing, so unsent data need not be in the kernel's
      * memory; with 64 clients and large messages that would be gigabytes. */
     if (strait_emu_in_virtual_time() &&
-        write_sysctl("ipv4/tcp_notsent_lowat", NOT_SENT_BYTES, err) != 0)
+        strait_emu_write_sysctl("ipv4/tcp_notsent_lowat", NOT_SENT_BYTES, err) != 0)
         return -1;
-    return write_sysctl("ipv4/tcp_slow_start_after_idle", plan->slow_start_after_idle ? "1" : "0",
-                        err);
+    return strait_emu_write_sysctl("ipv4/tcp_slow_start_after_idle",
+                                   plan->slow_start_after_idle ? "1" : "0", err);
 }
 
 /* The rate that limits a node's super-packets: its own, or if that is unlimited the fastest one
@@ -179,45 +128,11 @@ static int configure(const struct strait_emu_node *node, int index,
                : 0;
 }
 
-/* Make a new namespace and move the calling thread into it.
- * Returns: its descriptor, or -1 with *err HOST if not allowed */
-static int namespace_new(struct strait_error *err)
-{
-    if (unshare(CLONE_NEWNET) != 0) {
-        const int saved = errno;
-        strait_error_set(err, STRAIT_ERR_HOST, NULL, "cannot make a network namespace: %s",
-                         strerror(saved));
-        if (err && err->saved_errno == 0)
-            err->saved_errno = saved;
-        return -1;
-    }
-    const int fd = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
-    return fd < 0 ? strait_error_system(err, "/proc/thread-self/ns/net", "cannot open it") : fd;
-}
-
-int strait_emu_router_new(int *namespace_fd, int *netlink_fd,
-                          const struct strait_emu_net_plan *plan, int trunk_index,
-                          struct strait_error *err)
-{
-    int host_fd = plan->trunk ? strait_emu_netlink_open(err) : -1;
-    *namespace_fd = *netlink_fd = -1;
-    int failed = plan->trunk && host_fd < 0;
-    if (!failed)
-        failed = (*namespace_fd = namespace_new(err)) < 0 || no_ipv6(err) != 0 ||
-                 write_sysctl("ipv4/ip_forward", "1", err) != 0 ||
-                 (*netlink_fd = strait_emu_netlink_open(err)) < 0;
-    if (!failed && plan->trunk)
-        failed = strait_emu_trunk_make(plan->trunk, host_fd, *namespace_fd, *netlink_fd,
-                                       trunk_index, plan->n_nodes, err) != 0;
-    strait_emu_close_fd(&host_fd);
-    return failed ? -1 : 0;
-}
-
 static int build_node(struct build *b, int index)
 {
     struct strait_emu_net *net = b->net;
     struct strait_emu_node *node = &net->nodes[index];
-    node->namespace_fd = namespace_new(&b->err);
+    node->namespace_fd = strait_emu_namespace_new(&b->err);
     if (node->namespace_fd < 0)
         return -1;
     node->netlink_fd = strait_emu_netlink_open(&b->err);

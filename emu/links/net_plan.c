@@ -1,5 +1,6 @@
 #include "net_plan.h"
 #include <math.h>
+#include <stdlib.h>
 #include "segment.h"
 
 unsigned strait_emu_net_packet_run_segments(double rate_bits_per_s, double overhead_bytes)
@@ -68,4 +69,16 @@ uint32_t strait_emu_net_plan_mtu_bytes(const struct strait_emu_net_plan *plan)
 double strait_emu_net_plan_dilation(const struct strait_emu_net_plan *plan)
 {
     return plan->dilation ? plan->dilation : 1;
+}
+
+uint32_t strait_emu_net_plan_rto_min_ms(const struct strait_emu_net_plan *plan)
+{
+    const double rto_min_s = plan->rto_min_s > 0 ? plan->rto_min_s : 0.2;
+    return (uint32_t)fmax(1, round(1000 * strait_emu_net_plan_dilation(plan) * rto_min_s));
+}
+
+void strait_emu_relay_report_release(struct strait_emu_relay_report *r)
+{
+    free(r->out);
+    *r = (struct strait_emu_relay_report){0};
 }

@@ -1,7 +1,9 @@
 /* The few rtnetlink(7) requests that set up a node's namespace. */
 #pragma once
 #include <stdint.h>
-#include "net.h"
+#include "core/error.h"
+
+#define STRAIT_EMU_DEVICE "eth0" /* the interface of every node */
 
 enum {
     /* Holds a sender's burst until the relay has read it; a full ring would drop silently. */
@@ -60,5 +62,14 @@ int strait_emu_netlink_vxlan(int fd, const struct strait_emu_vxlan *vxlan, int t
 /** Say at which host a hardware address of a VXLAN device is. */
 int strait_emu_netlink_remote(int fd, int index, const unsigned char mac[STRAIT_EMU_MAC_BYTES],
                               uint32_t host, struct strait_error *err);
+
+/* The kernel's counters of an interface. Bytes of IP packets; a super-packet of many TCP segments
+ * is one packet and its headers count once. */
+struct strait_emu_counters {
+    uint64_t tx_bytes, rx_bytes;
+    uint64_t tx_packets, rx_packets;
+    uint64_t tx_dropped, rx_dropped; /* above 0: packets were lost that should not have been */
+    uint64_t tx_errors, rx_errors;
+};
 int strait_emu_netlink_counters(struct strait_emu_counters *out, int fd, int index,
                                 struct strait_error *err);

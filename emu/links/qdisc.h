@@ -5,7 +5,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include "net.h"
+#include "core/error.h"
+#include "workloads/ask/network.h"
 
 struct strait_emu_qdisc {
     bool has_netem, has_tbf;

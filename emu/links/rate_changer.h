@@ -1,7 +1,7 @@
 /* Gives the kernel's links the rates of their schedules, each at its time: a process that sleeps
  * until the next change and then changes the queues of its link. */
 #pragma once
-#include "net.h"
+#include "net_plan.h"
 #include "qdisc.h"
 
 /* A link whose rate changes. */

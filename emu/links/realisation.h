@@ -2,7 +2,7 @@
  * are common and owned by net.c. */
 #pragma once
 #include <stdbool.h>
-#include "net.h"
+#include "net_plan.h"
 
 struct strait_emu_node { /* made by net.c, in its namespace */
     int namespace_fd, netlink_fd;
@@ -35,12 +35,14 @@ extern const struct strait_emu_realisation_ops strait_emu_relay_ops, strait_emu_
 
 /* What realisations have in common. */
 
-/** The network of all addresses of a plan, host byte order. */
-#define STRAIT_EMU_NETWORK     0x0a000000U
-#define STRAIT_EMU_PREFIX_BITS 8
-
-/** Smallest retransmission time-out of a plan's routes, real milliseconds. */
-uint32_t strait_emu_net_plan_rto_min_ms(const struct strait_emu_net_plan *plan);
+/** Write a sysctl of the calling thread's namespace.
+ *  In:      name  below /proc/sys/net */
+int strait_emu_write_sysctl(const char *name, const char *value, struct strait_error *err);
+/** Switch IPv6 off in the calling thread's namespace: it would send packets of its own. */
+int strait_emu_no_ipv6(struct strait_error *err);
+/** Make a new namespace and move the calling thread into it.
+ *  Returns: its descriptor, or -1 with *err HOST if not allowed */
+int strait_emu_namespace_new(struct strait_error *err);
 /** Make a namespace that forwards packets, move the calling thread into it, and join it to the
  *  plan's other hosts, if any.
  *  Out:     namespace_fd, netlink_fd  of it; set even on failure, or -1

@@ -4,8 +4,12 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-#include "net.h"
 #include "netlink.h"
+
+uint32_t strait_emu_net_address(int node)
+{
+    return htonl(STRAIT_EMU_NETWORK + (uint32_t)node + 1);
+}
 
 /* 10.254.0.1 for the first host, inside the VXLAN: nodes have at most 10.0.64.0. */
 static uint32_t gateway(int host)

@@ -1,5 +1,6 @@
-/* Join the parts of one network on several hosts: by a VXLAN between the hosts, and on each host
- * routes to the nodes of the others. A node's links are shaped on its own host. */
+/* Where the nodes of a network are: their addresses, and the parts of one network on several hosts,
+ * joined by a VXLAN between the hosts, and on each host routes to the nodes of the others. A node's
+ * links are shaped on its own host. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,6 +18,12 @@ struct strait_emu_trunk {
     uint32_t id;               /* 24 bits: equal on all hosts, another one for each network */
     uint32_t mtu_bytes;        /* of every node: what fits between the hosts with the headers */
 };
+
+/** The network of all addresses of a plan, host byte order. */
+#define STRAIT_EMU_NETWORK     0x0a000000U
+#define STRAIT_EMU_PREFIX_BITS 8
+/** A node's IPv4 address in network byte order: 10.0.0.1 for node 0, then upwards. */
+uint32_t strait_emu_net_address(int node);
 
 /** Whether a node is on this host; without a trunk (NULL) all are. */
 bool strait_emu_trunk_has(const struct strait_emu_trunk *trunk, int node);

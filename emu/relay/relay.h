@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include "emu/links/net.h"
+#include "emu/links/net_plan.h"
 
 struct strait_emu_relay;
 

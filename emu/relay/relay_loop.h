@@ -1,7 +1,7 @@
 /* Main loop of the relay process: TUN devices, one timer and the computation of relay.h. */
 #pragma once
 #include <stdbool.h>
-#include "emu/links/net.h"
+#include "emu/links/net_plan.h"
 
 /* Single bytes on the control socket. The relay sends READY once; it answers each REPORT or RESTART
  * (the same, resetting counters afterwards) with a struct strait_emu_relay_report, whose pointers

@@ -110,12 +110,6 @@ int strait_emu_relay_ask(struct strait_emu_relay_report *out,
     return 0;
 }
 
-void strait_emu_relay_report_release(struct strait_emu_relay_report *r)
-{
-    free(r->out);
-    *r = (struct strait_emu_relay_report){0};
-}
-
 void strait_emu_relay_forget(struct strait_emu_relay_process *process)
 {
     if (process->control_fd >= 0)

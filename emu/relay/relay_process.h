@@ -2,7 +2,7 @@
 #pragma once
 #include <stdbool.h>
 #include <sys/types.h>
-#include "emu/links/net.h"
+#include "emu/links/net_plan.h"
 
 struct strait_emu_relay_process {
     pid_t pid;
