@@ -164,6 +164,7 @@ static void launch(struct session *s)
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         strait_emu_supervisor_main(
             &(struct strait_emu_supervisor_plan){.run = s->run,
+                                                 .backend = &strait_emu,
                                                  .shared = s->shared,
                                                  .dilation = s->dilation,
                                                  .realisation = s->realisation,

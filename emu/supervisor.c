@@ -101,6 +101,7 @@ static int fork_rank(struct supervisor *k, int rank, struct strait_error *err)
             close(k->children[i].fd);
         close(pair[0]);
         strait_emu_rank_main(&(struct strait_emu_rank_plan){.run = k->plan.run,
+                                                            .backend = k->plan.backend,
                                                             .shared = k->plan.shared,
                                                             .net = k->net,
                                                             .me = rank,

@@ -8,6 +8,7 @@
 
 struct strait_emu_supervisor_plan {
     struct strait_run *run;
+    const struct strait_backend *backend; /* of the ranks */
     struct strait_emu_shared *shared;
     struct strait_emu_dilation dilation;
     enum strait_emu_realisation realisation;

@@ -112,7 +112,7 @@ void strait_emu_rank_init(struct strait_emu_rank *rank, const struct strait_emu_
     rank->plan = *plan;
     rank->mine = &plan->shared->ranks[plan->me];
     rank->base = (struct strait_proc_rank){.run = plan->run,
-                                           .backend = &strait_emu,
+                                           .backend = plan->backend,
                                            .me = plan->me,
                                            .state = &rank->mine->state,
                                            .post = post,

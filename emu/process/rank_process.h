@@ -21,6 +21,7 @@ enum strait_emu_word {
 
 struct strait_emu_rank_plan {
     struct strait_run *run;
+    const struct strait_backend *backend; /* whose ops are strait_proc_ops */
     struct strait_emu_shared *shared;
     struct strait_emu_net *net; /* NULL: all ranks on the loopback device */
     int me;

@@ -30,7 +30,8 @@ static void set_up(struct bench *b, double dilation)
     b->shared = strait_emu_shared_new(&b->w.run, dilation, 1, &err);
     CU_ASSERT_FATAL(b->shared != NULL);
     struct strait_emu_rank *r = &b->rank;
-    strait_emu_rank_init(r, &(struct strait_emu_rank_plan){.run = &b->w.run, .shared = b->shared});
+    strait_emu_rank_init(r, &(struct strait_emu_rank_plan){
+                                .run = &b->w.run, .backend = &strait_emu, .shared = b->shared});
     r->base.clock = (struct strait_proc_clock){strait_proc_mono_ns(), dilation};
     r->base.max_lag_ns = INT64_MAX;
     r->base.news = eventfd(0, EFD_CLOEXEC);
