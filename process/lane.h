@@ -1,6 +1,6 @@
 /* Inside the rank: one of its lanes, a thread. */
 #pragma once
-#include "local_rank.h"
+#include "rank_base.h"
 
 struct strait_proc_lane {
     struct strait_rank base; /* must be first: the handle that strategies hold */

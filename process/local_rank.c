@@ -1,9 +1,10 @@
-#include "lane.h"
+#include "local_rank.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
+#include "lane.h"
 
 /* Virtual time that a lane may be late and still compensate. Jobs that cannot, and late messages,
  * are counted where they happen; the limit is for a lane that spins until time passes. */
@@ -101,18 +102,4 @@ void strait_proc_rank_release(struct strait_proc_rank *rank)
     }
     close(rank->news);
     pthread_mutex_destroy(&rank->lock);
-}
-
-void strait_proc_rank_fail(struct strait_proc_rank *rank, const struct strait_error *err)
-{
-    struct strait_proc_state *state = rank->state;
-    int none = 0;
-    if (atomic_compare_exchange_strong(&state->has_error, &none, 1)) {
-        state->error = *err;
-        atomic_store(&state->has_error, 2);
-    } else {
-        for (int i = 0; i < 1000 && atomic_load(&state->has_error) < 2; i++)
-            usleep(1000); /* another thread of this rank is reporting its own */
-    }
-    rank->failed(rank);
 }
