@@ -1,8 +1,8 @@
-#include "link_parts.h"
+#include "link.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
+#include "link_parts.h"
 
 int strait_mpi_link_new(struct strait_mpi_link **out, struct strait_mpi_world *world,
                         struct strait_proc_rank *rank,
@@ -33,14 +33,6 @@ int strait_mpi_link_new(struct strait_mpi_link **out, struct strait_mpi_world *w
 }
 
 /* --- sending ------------------------------------------------------------------------------ */
-
-struct sending *strait_mpi_sending_new(struct strait_error *err)
-{
-    struct sending *s = calloc(1, sizeof(*s));
-    if (!s)
-        strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out for a message");
-    return s;
-}
 
 static struct out *out_of(struct strait_mpi_link *l, int dst, int channel, struct strait_error *err)
 {
@@ -78,23 +70,6 @@ int strait_mpi_link_post(struct strait_mpi_link *l, int dst, int channel, int ta
         return 0;
     free(s);
     return -1;
-}
-
-int strait_mpi_sending_part(struct strait_mpi_link *l, struct sending *s, enum strait_mpi_way way,
-                            const void *data, size_t n_bytes, int dst, int tag,
-                            struct strait_error *err)
-{
-    const struct strait_mpi_calls *calls = l->world->calls;
-    if (calls->isend(l->world->mpi, &s->requests[s->n_requests], way, data, n_bytes, dst, tag) != 0)
-        return strait_mpi_broken(err);
-    s->n_requests++;
-    return 0;
-}
-
-void strait_mpi_sending_activate(struct strait_mpi_link *l, struct sending *s)
-{
-    s->next = l->active;
-    l->active = s;
 }
 
 int strait_mpi_link_note(struct strait_mpi_link *l, int dst, const struct strait_mpi_note *note,
@@ -163,17 +138,6 @@ static bool collect(struct strait_mpi_link *l)
         s = next;
     }
     return any;
-}
-
-int strait_mpi_test_all(struct strait_mpi_link *l, struct strait_mpi_request *requests, unsigned *n)
-{
-    while (*n > 0) {
-        const int done = l->world->calls->test(l->world->mpi, &requests[*n - 1]);
-        if (done != 1)
-            return done;
-        (*n)--;
-    }
-    return 1;
 }
 
 static int finish_sent(struct strait_mpi_link *l, bool *moved, struct strait_error *err)

@@ -1,6 +1,14 @@
-/* Inside the link: what its two halves share, link.c that sends and incoming.c that receives. */
+/* Inside the link: what its parts share, link.c, incoming.c that receives, and sending.c, on which
+ * both stand. */
 #pragma once
-#include "link.h"
+#include <pthread.h>
+#include "process/local_rank.h"
+#include "process/wire.h"
+#include "note.h"
+#include "world.h"
+
+enum { STRAIT_MPI_MAX_PIECES = 4, STRAIT_MPI_N_BEGUN = 2 };
+#define STRAIT_MPI_PIECE_BYTES ((size_t)1 << 30)
 
 /* Beside the frame, in the same letter. */
 struct envelope {
@@ -73,7 +81,7 @@ struct strait_mpi_link {
     struct strait_mpi_figures figures;
 };
 
-/* link.c */
+/* sending.c */
 struct sending *strait_mpi_sending_new(struct strait_error *err);
 /** Send one more part of s. 0, or -1 with *err. */
 int strait_mpi_sending_part(struct strait_mpi_link *l, struct sending *s, enum strait_mpi_way way,

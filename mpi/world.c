@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "core/clock.h"
-#include "link.h"
+#include "note.h"
 
 /* What launchers leave in the environment: Open MPI, PMIx, MPICH and its kin, Slurm. */
 static const char *const launched[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
