@@ -47,6 +47,8 @@ int strait_mpi_session_turn(struct strait_mpi_session *s, struct strait_error *e
 uint64_t strait_mpi_session_clock_id(void);
 /** How the rank is. */
 struct strait_mpi_note strait_mpi_session_status(struct strait_mpi_session *s);
+/** Say why to those who do not know, and let that leave. Returns: -1 */
+int strait_mpi_session_give_up(struct strait_mpi_session *s, const struct strait_error *err);
 
 /* conduct.c: rank 0. All: 0, or -1 with *err. */
 /** A note came. */
