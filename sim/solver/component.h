@@ -1,6 +1,6 @@
 /* Inside the fair-share solver: components, and the three ways to share their links. */
 #pragma once
-#include "fairshare.h"
+#include "flow.h"
 
 /* Flows that share links, directly or through other flows. */
 struct strait_component {
