@@ -15,14 +15,6 @@ enum { MANY_RANKS = 4096 };
  * although the last digits differ. SimGrid runs at this precision. */
 #define SAME_EVENT_S 1e-9
 
-struct strait_op {
-    struct strait_op *next; /* spare */
-    struct strait_times times;
-    bool known;               /* the end is known */
-    struct strait_work *work; /* of a long job, on another thread; NULL: none */
-    struct strait_lane *waiter;
-};
-
 static struct strait_lane *lane_of(const struct strait_rank *r)
 {
     return (struct strait_lane *)(uintptr_t)r; /* the handle is the lane's first member */
@@ -86,9 +78,11 @@ struct strait_engine *strait_engine_new(struct strait_run *run,
     return m;
 }
 
+static void lane_main(void *of);
+
 static void begin(struct strait_lane *lane)
 {
-    if (strait_lanes_begin(&lane->machine->lanes, lane) != 0)
+    if (strait_lanes_begin(&lane->machine->lanes, &lane->task, lane_main, lane) != 0)
         strait_child_no_memory(lane->machine->child);
 }
 
@@ -144,36 +138,6 @@ static void finish(struct strait_engine *m, double end_s)
     strait_child_finish(m->child, report);
 }
 
-static void deadlock(struct strait_engine *m) __attribute__((noreturn));
-static void deadlock(struct strait_engine *m)
-{
-    struct strait_error err = {0};
-    for (int i = 0; i < m->run->n_ranks && err.code == STRAIT_OK; i++)
-        for (const struct strait_lane *l = m->nodes[i].lanes; l; l = l->next) {
-            if (l->ended || l->on != STRAIT_ON_MESSAGE)
-                continue;
-            if (l->wanted == STRAIT_ANY)
-                strait_error_set(&err, STRAIT_ERR_BACKEND, m->backend->name,
-                                 "rank %d waits for ever for a message on channel %d", i,
-                                 l->channel);
-            else
-                strait_error_set(&err, STRAIT_ERR_BACKEND, m->backend->name,
-                                 "rank %d waits for ever for a message from rank %d on channel %d",
-                                 i, l->wanted, l->channel);
-        }
-    if (err.code == STRAIT_OK)
-        strait_error_set(&err, STRAIT_ERR_BACKEND, m->backend->name,
-                         "lanes wait for ever for each other to end");
-    strait_child_fail(m->child, &err);
-}
-
-void strait_engine_rest(struct strait_engine *m)
-{
-    assert(m->n_active > 0);
-    if (--m->n_active == 0)
-        deadlock(m);
-}
-
 /* Block until until_s, or until woken earlier. */
 static void block(struct strait_lane *lane, double until_s, enum strait_blocked_on on)
 {
@@ -185,7 +149,7 @@ static void block(struct strait_lane *lane, double until_s, enum strait_blocked_
     lane->on = on;
     if (lane->for_ever)
         strait_engine_rest(m);
-    if (strait_lanes_block(&m->lanes, lane, until_s) != 0)
+    if (strait_lanes_block(&m->lanes, lane->task, until_s) != 0)
         strait_child_no_memory(m->child);
     lane->blocked = false;
     lane->on = STRAIT_ON_TIME;
@@ -212,17 +176,6 @@ static void sleep_until(struct strait_lane *lane, double until_s)
         meet(lane);
 }
 
-void strait_lane_wake(struct strait_lane *lane, double now_s)
-{
-    if (!lane->blocked || lane->woken)
-        return;
-    lane->woken = true;
-    lane->woken_s = now_s;
-    if (lane->for_ever)
-        lane->machine->n_active++;
-    strait_lanes_wake(&lane->machine->lanes, lane);
-}
-
 /* Wait until everything that the rank posted has been carried; then it counts as ended. */
 static void drain(struct strait_lane *lane)
 {
@@ -237,8 +190,10 @@ static void drain(struct strait_lane *lane)
         sleep_until(lane, node->drained_s + 2 * SAME_EVENT_S);
 }
 
-void strait_lane_main(struct strait_lane *lane)
+/* Body of a lane's coroutine. Does not return once the run is over. */
+static void lane_main(void *of)
 {
+    struct strait_lane *lane = of;
     struct strait_engine *m = lane->machine;
     struct strait_node *node = &m->nodes[lane->rank.me];
     lane->seen_s = m->kernel->now_s(m->world);
@@ -379,14 +334,6 @@ static struct strait_op *engine_send(struct strait_rank *r, int dst, int channel
     parcel->ack = op;
     strait_stream_post(s, parcel, lane->now_s);
     return op;
-}
-
-void strait_op_acked(struct strait_op *op, double back_s, double now_s)
-{
-    op->times.ended_s = back_s;
-    op->known = true;
-    if (op->waiter)
-        strait_lane_wake(op->waiter, now_s);
 }
 
 static void engine_wait(struct strait_rank *r, struct strait_op *op, struct strait_times *times)

@@ -77,6 +77,14 @@ struct strait_lane {
     struct strait_task *task;
 };
 
+struct strait_op {
+    struct strait_op *next; /* spare */
+    struct strait_times times;
+    bool known;               /* the end is known */
+    struct strait_work *work; /* of a long job, on another thread; NULL: none */
+    struct strait_lane *waiter;
+};
+
 struct strait_node {                         /* one rank */
     struct strait_inbox *inboxes;            /* of channels that were read or sent on, some few */
     struct strait_stream *last;              /* that was sent on, likewise */
@@ -125,9 +133,6 @@ double strait_engine_next_s(struct strait_engine *m);
 /** Do what is due at now_s: wake lanes. */
 void strait_engine_due(struct strait_engine *m, double now_s);
 
-/** Body of a lane's coroutine. Does not return once the run is over. */
-void strait_lane_main(struct strait_lane *lane);
-
 /** The next action of a kicked stream; IDLE: none until it is kicked again. */
 struct strait_action strait_stream_next(struct strait_stream *s, double now_s);
 /** The flow of the last FLOW action has left the sender's port; a message that is now complete gets
@@ -147,7 +152,7 @@ struct strait_parcel *strait_stream_take(struct strait_stream *s);
 struct strait_parcel *strait_parcel_new(struct strait_engine *m);
 void strait_parcel_free(struct strait_engine *m, struct strait_parcel *parcel);
 
-/* For streams.c, from engine.c. */
+/* For engine.c and streams.c, from activity.c. */
 void strait_lane_wake(struct strait_lane *lane, double now_s);
 void strait_op_acked(struct strait_op *op, double back_s, double now_s);
 /** One activity has ended; fails the run if it was the last one and lanes still wait. */

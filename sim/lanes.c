@@ -4,8 +4,6 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-#include "engine.h"
-
 struct strait_task { /* of a lane */
     struct strait_coroutine *coroutine;
     struct strait_heap_node timer;
@@ -39,29 +37,25 @@ static void make_ready(struct strait_lanes *all, struct strait_task *t)
     all->ready_last = t;
 }
 
-static void lane_body(void *lane)
-{
-    strait_lane_main(lane);
-}
-
-int strait_lanes_begin(struct strait_lanes *all, struct strait_lane *lane)
+int strait_lanes_begin(struct strait_lanes *all, struct strait_task **out, void (*body)(void *),
+                       void *lane)
 {
     struct strait_task *t = calloc(1, sizeof(*t));
     if (t)
-        t->coroutine = strait_coroutine_new(all->coroutines, lane_body, lane);
+        t->coroutine = strait_coroutine_new(all->coroutines, body, lane);
     if (!t || !t->coroutine) {
         free(t);
         return -1;
     }
-    lane->task = t;
+    *out = t;
     enlist(all, t);
     make_ready(all, t);
     return 0;
 }
 
-int strait_lanes_block(struct strait_lanes *all, struct strait_lane *lane, double until_s)
+int strait_lanes_block(struct strait_lanes *all, struct strait_task *task, double until_s)
 {
-    struct strait_heap_node *timer = &lane->task->timer;
+    struct strait_heap_node *timer = &task->timer;
     if (!isinf(until_s)) {
         timer->key = until_s;
         timer->tie = all->n_slept++;
@@ -72,9 +66,8 @@ int strait_lanes_block(struct strait_lanes *all, struct strait_lane *lane, doubl
     return 0;
 }
 
-void strait_lanes_wake(struct strait_lanes *all, struct strait_lane *lane)
+void strait_lanes_wake(struct strait_lanes *all, struct strait_task *t)
 {
-    struct strait_task *t = lane->task;
     if (strait_heap_holds(&t->timer))
         strait_heap_remove(&all->sleeping, &t->timer);
     make_ready(all, t);

@@ -4,8 +4,7 @@
 #include "coroutine.h"
 #include "core/heap.h"
 
-struct strait_lane;
-struct strait_task;
+struct strait_task; /* of a lane */
 
 struct strait_lanes { /* zero it, then set coroutines */
     struct strait_coroutines *coroutines;
@@ -15,13 +14,13 @@ struct strait_lanes { /* zero it, then set coroutines */
     struct strait_task *ready_first, *ready_last;
 };
 
-/** Make a coroutine that calls strait_lane_main(lane) when its turn comes. 0, or -1 when memory
- *  runs out. */
-int strait_lanes_begin(struct strait_lanes *all, struct strait_lane *lane);
+/** Make a coroutine that calls body(lane) when its turn comes. 0, or -1 when memory runs out. */
+int strait_lanes_begin(struct strait_lanes *all, struct strait_task **out, void (*body)(void *),
+                       void *lane);
 /** Called on the lane's own coroutine: returns at until_s (INFINITY: never), or after a wake when
  *  its turn comes. 0, or -1 when memory runs out. */
-int strait_lanes_block(struct strait_lanes *all, struct strait_lane *lane, double until_s);
-void strait_lanes_wake(struct strait_lanes *all, struct strait_lane *lane);
+int strait_lanes_block(struct strait_lanes *all, struct strait_task *task, double until_s);
+void strait_lanes_wake(struct strait_lanes *all, struct strait_task *task);
 
 /** Move every lane due at or before now_s to the ready list. */
 void strait_lanes_due(struct strait_lanes *all, double now_s);
