@@ -8,6 +8,14 @@
 static const double BETA = 717.0 / 1024, SCALE = 410.0 / 1024, FIRST_COUNT = 20,
                     LOOK_TICKS = 3; /* HZ / 32 */
 
+/* Segments/s at which Linux would pace, by tcp_update_pacing_rate for Reno and CUBIC. */
+double strait_pacing_rate(const struct strait_connection *c)
+{
+    return c->congestion == STRAIT_BBR
+               ? c->pacing_per_s
+               : (c->cwnd < c->ssthresh / 2 ? 2 : 1.2) * c->cwnd / c->srtt_s;
+}
+
 static void begin_epoch(struct strait_cubic *b, double cwnd, double acked, double ticks)
 {
     b->epoch = ticks;

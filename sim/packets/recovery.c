@@ -66,6 +66,14 @@ void strait_recovery_rearm(struct strait_connection *c, double now_s)
     c->timer_s = fmin(strait_timer_s(now_s, in_s), c->timer_s);
 }
 
+/* One deadline for all purposes; it may come too early, never too late. */
+void strait_connection_arm(struct strait_connection *c)
+{
+    strait_wire_at(
+        c->wire, &c->node,
+        fmin(fmin(fmin(c->timer_s, c->send_s), c->try_s), fmin(c->delack_s, c->held_until_s)));
+}
+
 /* --- losses ---------------------------------------------------------------------------------- */
 
 static void mark_lost(struct strait_connection *c, uint64_t seq)
@@ -177,7 +185,7 @@ static void undo(struct strait_connection *c)
     c->state = STRAIT_TCP_OPEN;
 }
 
-static void time_out(struct strait_connection *c, double now_s)
+void strait_recovery_time_out(struct strait_connection *c, double now_s)
 {
     if (c->state == STRAIT_TCP_OPEN || c->state == STRAIT_TCP_REDUCED || c->high <= c->una) {
         c->prior_ssthresh = c->ssthresh;
@@ -202,42 +210,15 @@ static void time_out(struct strait_connection *c, double now_s)
     c->rto_from_s = now_s;
 }
 
-/* RFC 8985, section 7: new data, or the last segment again. */
-static void probe(struct strait_connection *c, double now_s)
+/* The time has come that `detect` set where it was too early to say. */
+void strait_recovery_late(struct strait_connection *c, double now_s)
 {
-    c->probing = true;
-    c->probe_again =
-        (double)(c->nxt - c->una) >= c->cap || !strait_connection_transmit(c, c->nxt, now_s);
-    if (c->probe_again) {
-        const uint64_t last = c->nxt - 1;
-        if (!(strait_segment_of(c, last)->flags & STRAIT_SEG_SACKED))
-            strait_connection_transmit(c, last, now_s);
+    struct strait_rate_sample rs = {.acked = 1, .lost = detect(c, now_s)};
+    if (rs.lost > 0 && c->state < STRAIT_TCP_RECOVERY) {
+        begin_reduction(c, STRAIT_TCP_RECOVERY, now_s);
+        if (c->congestion != STRAIT_BBR)
+            reduce(c, &rs, false);
     }
-    c->probe_seq = c->nxt;
-    c->rto_from_s = now_s;
-}
-
-void strait_recovery_timer(struct strait_connection *c, double now_s)
-{
-    const int which = (int)c->timer;
-    c->timer = STRAIT_NO_TIMER;
-    c->timer_s = INFINITY;
-    if (c->nxt == c->una)
-        return;
-    if (which == STRAIT_TLP) {
-        probe(c, now_s);
-    } else if (which == STRAIT_RTO) {
-        time_out(c, now_s);
-    } else if (which == STRAIT_REO) {
-        struct strait_rate_sample rs = {.acked = 1, .lost = detect(c, now_s)};
-        if (rs.lost > 0 && c->state < STRAIT_TCP_RECOVERY) {
-            begin_reduction(c, STRAIT_TCP_RECOVERY, now_s);
-            if (c->congestion != STRAIT_BBR)
-                reduce(c, &rs, false);
-        }
-    }
-    strait_recovery_rearm(c, now_s);
-    strait_connection_send(c, now_s);
 }
 
 /* The answer to a probe: was what it repeated lost? */

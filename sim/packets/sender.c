@@ -43,16 +43,8 @@ static bool make_room(struct strait_connection *c)
     return true;
 }
 
-/* Segments/s at which Linux would pace, by tcp_update_pacing_rate for Reno and CUBIC. */
-double strait_pacing_rate(const struct strait_connection *c)
-{
-    return c->congestion == STRAIT_BBR
-               ? c->pacing_per_s
-               : (c->cwnd < c->ssthresh / 2 ? 2 : 1.2) * c->cwnd / c->srtt_s;
-}
-
-/* Segments that leave together (Linux tcp_tso_autosize): a millisecond at that rate, and on short
- * round trips more, half as much with each further 512 us (tcp_tso_rtt_log). */
+/* Segments that leave together (Linux tcp_tso_autosize): a millisecond at the pacing rate, and on
+ * short round trips more, half as much with each further 512 us (tcp_tso_rtt_log). */
 static double burst_of(const struct strait_connection *c)
 {
     const double near_bytes = ldexp(c->super_packet_bytes, -(int)fmin(c->min_rtt_s / NEAR_S, 32)),
@@ -272,7 +264,8 @@ static bool transmit(struct strait_connection *c, uint64_t seq, double now_s)
     return true;
 }
 
-bool strait_connection_transmit(struct strait_connection *c, uint64_t seq, double now_s)
+/* Send segment seq again, or the next new one if it is nxt. False: there was none, or no room. */
+static bool transmit_one(struct strait_connection *c, uint64_t seq, double now_s)
 {
     begin_burst(c, now_s);
     const bool sent = transmit(c, seq, now_s);
@@ -393,10 +386,24 @@ void strait_connection_try(struct strait_connection *c, double now_s)
     if (!fits(c, 1, now_s)) {
         strait_recovery_reduce(c, now_s);
         c->try_s = strait_timer_s(now_s, NEXT_TRY_S);
-    } else if (strait_connection_transmit(c, c->nxt, now_s)) {
+    } else if (transmit_one(c, c->nxt, now_s)) {
         c->rto_from_s = now_s;
         strait_recovery_rearm(c, now_s);
     }
+}
+
+/* RFC 8985, section 7: new data, or the last segment again. */
+void strait_connection_probe(struct strait_connection *c, double now_s)
+{
+    c->probing = true;
+    c->probe_again = (double)(c->nxt - c->una) >= c->cap || !transmit_one(c, c->nxt, now_s);
+    if (c->probe_again) {
+        const uint64_t last = c->nxt - 1;
+        if (!(strait_segment_of(c, last)->flags & STRAIT_SEG_SACKED))
+            transmit_one(c, last, now_s);
+    }
+    c->probe_seq = c->nxt;
+    c->rto_from_s = now_s;
 }
 
 bool strait_connection_turn(struct strait_connection *c, double now_s)

@@ -107,14 +107,6 @@ uint64_t strait_connection_received_bytes(const struct strait_connection *c)
     return c->received > 0 ? strait_segment_of(c, c->received - 1)->end_byte : 0;
 }
 
-/* One deadline for all purposes; it may come too early, never too late. */
-void strait_connection_arm(struct strait_connection *c)
-{
-    strait_wire_at(
-        c->wire, &c->node,
-        fmin(fmin(fmin(c->timer_s, c->send_s), c->try_s), fmin(c->delack_s, c->held_until_s)));
-}
-
 /* --- receiver -------------------------------------------------------------------------------- */
 
 static void acknowledge(struct strait_connection *c, double echo_s, double now_s)
@@ -294,12 +286,29 @@ void strait_connection_ack(struct strait_connection *c, const struct strait_pack
     strait_connection_send(c, now_s);
 }
 
+static void timer(struct strait_connection *c, double now_s)
+{
+    const int which = (int)c->timer;
+    c->timer = STRAIT_NO_TIMER;
+    c->timer_s = INFINITY;
+    if (c->nxt == c->una)
+        return;
+    if (which == STRAIT_TLP)
+        strait_connection_probe(c, now_s);
+    else if (which == STRAIT_RTO)
+        strait_recovery_time_out(c, now_s);
+    else if (which == STRAIT_REO)
+        strait_recovery_late(c, now_s);
+    strait_recovery_rearm(c, now_s);
+    strait_connection_send(c, now_s);
+}
+
 void strait_connection_due(struct strait_connection *c, double now_s)
 {
     if (c->delack_s <= now_s || c->held_until_s <= now_s)
         acknowledge(c, -INFINITY, now_s);
     if (c->timer_s <= now_s)
-        strait_recovery_timer(c, now_s);
+        timer(c, now_s);
     if (c->send_s <= now_s)
         strait_connection_go_on(c, now_s);
     if (c->try_s <= now_s)

@@ -216,8 +216,6 @@ static inline double strait_in_flight(const struct strait_connection *c)
 {
     return (double)((int64_t)(c->nxt - c->una) - c->sacked - c->lost + c->again);
 }
-/* Have the earliest deadline come. */
-void strait_connection_arm(struct strait_connection *c);
 /* The transport hands twice the link's rate to TCP, after a first burst of this length
  * (emu/process/pump.h). */
 #define STRAIT_WRITE_BURST_S 2e-3
@@ -229,14 +227,17 @@ void strait_connection_write(struct strait_connection *c, double now_s);
 void strait_connection_go_on(struct strait_connection *c, double now_s);
 /* Nothing is under way since the own port had no room: a segment of it. */
 void strait_connection_try(struct strait_connection *c, double now_s);
-/* Send segment seq again, or the next new one if it is nxt. False: there was none, or no room. */
-bool strait_connection_transmit(struct strait_connection *c, uint64_t seq, double now_s);
+/* A probe of the tail: the next new segment, or the last one again. */
+void strait_connection_probe(struct strait_connection *c, double now_s);
 /* recovery.c */
+/* Have the earliest deadline come. */
+void strait_connection_arm(struct strait_connection *c);
 void strait_recovery_list(struct strait_connection *c, uint64_t seq); /* as sent last */
 void strait_recovery_unlist(struct strait_connection *c, uint64_t seq);
 void strait_recovery_ack(struct strait_connection *c, struct strait_rate_sample *rs, double now_s,
                          bool advanced, double echo_s);
-void strait_recovery_timer(struct strait_connection *c, double now_s);
+void strait_recovery_time_out(struct strait_connection *c, double now_s);
+void strait_recovery_late(struct strait_connection *c, double now_s);
 void strait_recovery_rearm(struct strait_connection *c, double now_s);
 void strait_recovery_reduce(struct strait_connection *c, double now_s); /* the own port was full */
 /* congestion.c and bbr.c */
@@ -245,7 +246,7 @@ void strait_congestion_avoid(struct strait_connection *c, double acked, double n
 void strait_cubic_reset(struct strait_connection *c);
 void strait_cubic_idle(struct strait_connection *c, double now_s);
 void strait_cubic_acked(struct strait_connection *c, double rtt_s, double now_s); /* HyStart */
-double strait_pacing_rate(const struct strait_connection *c); /* sender.c; segments/s */
+double strait_pacing_rate(const struct strait_connection *c);                     /* segments/s */
 void strait_bbr_init(struct strait_connection *c);
 void strait_bbr_ack(struct strait_connection *c, const struct strait_rate_sample *rs, double now_s);
 void strait_bbr_start(struct strait_connection *c, double now_s); /* after idleness */
