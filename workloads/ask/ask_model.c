@@ -1,4 +1,4 @@
-#include "ask_model.h"
+#include "experiment_parts.h"
 
 #include <string.h>
 

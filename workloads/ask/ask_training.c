@@ -1,9 +1,6 @@
-#include "ask_training.h"
-#include "core/names.h"
+#include "experiment_parts.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 enum { MAX_SEEDS = 1000 };
 
@@ -60,48 +57,5 @@ int strait_ask_training(struct strait_experiment *e, struct strait_object *o,
         strait_object_integer_or(o, &n_seeds, "seeds", 1, MAX_SEEDS, 1, err) != 0)
         return -1;
     e->n_seeds = (int)n_seeds;
-    return 0;
-}
-
-int strait_experiment_n_workers(const struct strait_experiment *e)
-{
-    return e->strategy->n_workers ? e->strategy->n_workers(e) : e->n_clients;
-}
-
-/* "3x3x1x32", or "none" */
-static const char *shape_text(char *buf, size_t cap, const size_t *shape, size_t n_dims)
-{
-    snprintf(buf, cap, "%s", n_dims > 0 ? "" : "none");
-    for (size_t i = 0; i < n_dims; i++)
-        strait_text_add(buf, cap, "%s%zu", i > 0 ? "x" : "", shape[i]);
-    return buf;
-}
-
-static bool is_same(const struct strait_learn_param *p, const struct strait_param_row *row)
-{
-    return p && row && p->n_dims == row->n_dims &&
-           memcmp(p->shape, row->shape, p->n_dims * sizeof(p->shape[0])) == 0;
-}
-
-int strait_experiment_fits(const struct strait_experiment *e, const struct strait_learn *l,
-                           struct strait_error *err)
-{
-    char wanted[96], found[96];
-    size_t n;
-    const struct strait_learn_param *params = strait_learn_params(l, &n);
-    for (size_t i = 0; i < n || i < e->model->n_rows; i++) {
-        const struct strait_learn_param *p = i < n ? &params[i] : NULL;
-        const struct strait_param_row *row = i < e->model->n_rows ? &e->model->rows[i] : NULL;
-        if (is_same(p, row))
-            continue;
-        return strait_refuse_at(
-            err, e->file, "/training/task",
-            "expected a task with the parameters of model \"%s\", whose parameter %zu has the "
-            "shape %s, found \"%s\" with %s there",
-            e->model->name, i + 1,
-            shape_text(wanted, sizeof(wanted), row ? row->shape : NULL, row ? row->n_dims : 0),
-            e->training.task,
-            shape_text(found, sizeof(found), p ? p->shape : NULL, p ? p->n_dims : 0));
-    }
     return 0;
 }

@@ -1,4 +1,4 @@
-#include "device.h"
+#include "experiment_parts.h"
 #include "core/names.h"
 
 #include <stdlib.h>
