@@ -39,6 +39,11 @@ static const double *find_param(const struct strait_experiment *e, const char *n
     return NULL;
 }
 
+const char *strait_uplink_kind(const struct strait_experiment *e)
+{
+    return e->strategy->uplink_kind_of ? e->strategy->uplink_kind_of(e) : e->strategy->uplink_kind;
+}
+
 double strait_experiment_slowness(const struct strait_experiment *e, int rank)
 {
     const int client = rank - (e->strategy->has_server ? 1 : 0);

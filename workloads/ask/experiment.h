@@ -61,6 +61,8 @@ bool strait_experiment_has_param(const struct strait_experiment *e, const char *
 /** Value of a strategy parameter by name, which must be declared; for a choice its index. */
 double strait_experiment_param(const struct strait_experiment *e, const char *name);
 
+/** What clients send: "param", "update" or "grad". */
+const char *strait_uplink_kind(const struct strait_experiment *e);
 /** How its all-reduce adds, for what its partial sums cost: "halving", "tree" or "all_to_all" where
  *  the strategy's collective is that, else "sum": as in a ring. */
 const char *strait_experiment_sums(const struct strait_experiment *e);

@@ -5,6 +5,7 @@
 #include "core/shipped.h"
 #include "codec_choice.h"
 #include "regions.h"
+#include "strategy.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -240,4 +241,19 @@ int strait_named_expand(json_t *experiment, const char *file, struct strait_erro
                    expand_software(experiment, file, err) != 0
                ? -1
                : 0;
+}
+
+const struct strait_strategy *const *strait_strategies(size_t *n)
+{
+    for (*n = 0; strait_strategy_table[*n];)
+        ++*n;
+    return strait_strategy_table;
+}
+
+const struct strait_strategy *strait_strategy_find(const char *name)
+{
+    for (size_t i = 0; strait_strategy_table[i]; i++)
+        if (strcmp(strait_strategy_table[i]->name, name) == 0)
+            return strait_strategy_table[i];
+    return NULL;
 }

@@ -89,13 +89,14 @@ bool strait_param_is_of_machine(const char *name);
 /** The names of such parameters, NULL-terminated. */
 extern const char *const strait_device_params[];
 
-/** What clients send: "param", "update" or "grad". */
-const char *strait_uplink_kind(const struct strait_experiment *e);
 /** A `period` for strategies whose rounds are all alike: 1. */
 int strait_strategy_repeats(const struct strait_experiment *e);
 
 /** A `needs_packets` for strategies whose links are always filled both ways. */
 bool strait_strategy_fills_both_ways(const struct strait_experiment *e);
 
+/** The one table, NULL-terminated (workloads/train/strategies.c). */
+extern const struct strait_strategy *const strait_strategy_table[];
+/* How many, and which has this name (named.c). */
 const struct strait_strategy *const *strait_strategies(size_t *n);
 const struct strait_strategy *strait_strategy_find(const char *name); /* NULL: none */

@@ -1,6 +1,4 @@
-#include "workloads/ask/experiment.h"
-
-#include <string.h>
+#include "workloads/ask/strategy.h"
 
 /* A new strategy is one file below this folder and one line here. */
 #define STRATEGIES(X)                                                                              \
@@ -57,63 +55,4 @@
 #define DECLARE(name) extern const struct strait_strategy strait_strategy_##name;
 #define ROW(name)     &strait_strategy_##name,
 STRATEGIES(DECLARE)
-static const struct strait_strategy *const strategies[] = {STRATEGIES(ROW)};
-
-const char *const strait_device_params[] = {"factor_speed",
-                                            "matrix_gflops",
-                                            "inverse_base",
-                                            "inverse_growth",
-                                            "inverse_cubic",
-                                            "local_dims",
-                                            "piece",
-                                            "launch",
-                                            "negotiate",
-                                            "negotiate_hop",
-                                            "update",
-                                            "pack",
-                                            "contention",
-                                            "announce",
-                                            "transport",
-                                            "server_update",
-                                            "server_round",
-                                            "collective",
-                                            NULL};
-
-bool strait_param_is_of_machine(const char *name)
-{
-    for (size_t i = 0; strait_device_params[i]; i++)
-        if (strcmp(strait_device_params[i], name) == 0)
-            return true;
-    return false;
-}
-
-const char *strait_uplink_kind(const struct strait_experiment *e)
-{
-    return e->strategy->uplink_kind_of ? e->strategy->uplink_kind_of(e) : e->strategy->uplink_kind;
-}
-
-int strait_strategy_repeats(const struct strait_experiment *e)
-{
-    (void)e;
-    return 1;
-}
-
-bool strait_strategy_fills_both_ways(const struct strait_experiment *e)
-{
-    (void)e;
-    return true;
-}
-
-const struct strait_strategy *const *strait_strategies(size_t *n)
-{
-    *n = sizeof(strategies) / sizeof(strategies[0]);
-    return strategies;
-}
-
-const struct strait_strategy *strait_strategy_find(const char *name)
-{
-    for (size_t i = 0; i < sizeof(strategies) / sizeof(strategies[0]); i++)
-        if (strcmp(strategies[i]->name, name) == 0)
-            return strategies[i];
-    return NULL;
-}
+const struct strait_strategy *const strait_strategy_table[] = {STRATEGIES(ROW) NULL};
