@@ -112,6 +112,34 @@ static int expand_network(json_t *experiment, const char *file, struct strait_er
     return failed;
 }
 
+/* The "matrix" of a network of "topology": "regions" is one of experiments/regions (aws) or a path;
+ * other topologies are left alone. */
+static int expand_regions(json_t *experiment, const char *file, struct strait_error *err)
+{
+    json_t *network = json_object_get(experiment, "network");
+    const json_t *matrix = json_object_get(network, "matrix");
+    const char *source, *topology = json_string_value(json_object_get(network, "topology"));
+    char path[4096], where[512];
+    struct strait_object o;
+    if (!topology || strcmp(topology, "regions") != 0)
+        return 0;
+    snprintf(where, sizeof(where), "%s#/network/matrix", file);
+    if (matrix && !json_is_string(matrix))
+        return strait_refuse_value(err, where, "the name of a matrix, a string", matrix);
+    json_t *json = strait_named_load(&o, path, "region", matrix ? json_string_value(matrix) : "aws",
+                                     file, "network/matrix", err);
+    if (!json)
+        return -1;
+    int failed = strait_object_string(&o, &source, "source", err);
+    const json_t *pairs = strait_object_value(&o, "pairs");
+    if (!failed && !json_is_array(pairs))
+        failed = strait_refuse(err, path, "expected an array of \"pairs\"");
+    failed = failed || strait_object_close(&o, err) != 0 ||
+             strait_regions_expand(network, pairs, file, err) != 0;
+    json_decref(json);
+    return failed ? -1 : 0;
+}
+
 static int expand_device(json_t *experiment, const char *file, struct strait_error *err)
 {
     char path[4096];
@@ -236,7 +264,7 @@ int strait_named_expand(json_t *experiment, const char *file, struct strait_erro
     return strait_codec_short_expand(experiment, "codec", file, err) != 0 ||
                    strait_codec_short_expand(experiment, "download_codec", file, err) != 0 ||
                    expand_network(experiment, file, err) != 0 ||
-                   strait_regions_expand(experiment, file, err) != 0 ||
+                   expand_regions(experiment, file, err) != 0 ||
                    expand_device(experiment, file, err) != 0 ||
                    expand_software(experiment, file, err) != 0
                ? -1

@@ -5,7 +5,6 @@
 
 #include "core/json.h"
 #include "core/names.h"
-#include "named.h"
 
 enum { MAX_NAMES = 256, WHERE_CHARS = 512 };
 
@@ -137,7 +136,8 @@ static int place_server(json_t *network, const json_t *regions, const char *file
                               names);
 }
 
-static int expand(json_t *network, const json_t *pairs, const char *file, struct strait_error *err)
+int strait_regions_expand(json_t *network, const json_t *pairs, const char *file,
+                          struct strait_error *err)
 {
     const json_t *regions = json_object_get(network, "regions");
     double sums_bits_per_s[MAX_NAMES] = {0};
@@ -164,29 +164,5 @@ static int expand(json_t *network, const json_t *pairs, const char *file, struct
     }
     json_decref(sites);
     json_decref(between);
-    return failed ? -1 : 0;
-}
-
-int strait_regions_expand(json_t *experiment, const char *file, struct strait_error *err)
-{
-    json_t *network = json_object_get(experiment, "network");
-    const json_t *matrix = json_object_get(network, "matrix");
-    const char *source;
-    char path[4096];
-    struct strait_object o;
-    if (strcmp(text_of(network, "topology"), "regions") != 0)
-        return 0;
-    if (matrix && !json_is_string(matrix))
-        return refuse(err, file, "/network/matrix", "the name of a matrix, a string", matrix);
-    json_t *json = strait_named_load(&o, path, "region", matrix ? json_string_value(matrix) : "aws",
-                                     file, "network/matrix", err);
-    if (!json)
-        return -1;
-    int failed = strait_object_string(&o, &source, "source", err);
-    const json_t *pairs = strait_object_value(&o, "pairs");
-    if (!failed && !json_is_array(pairs))
-        failed = strait_refuse(err, path, "expected an array of \"pairs\"");
-    failed = failed || strait_object_close(&o, err) != 0 || expand(network, pairs, file, err) != 0;
-    json_decref(json);
     return failed ? -1 : 0;
 }

@@ -4,8 +4,9 @@
 #include "core/error.h"
 
 /** In a network of "topology": "regions", write "site", "between" and the server's "site" from
- *  "regions": [{"name": "Ohio", "ranks": 4}, ...] and the "matrix" that has their names, one of
- *  experiments/regions (aws) or a path. A region without a rate of its own gets the sum of its
- *  links', which never limits. Twice is the same as once; other topologies are left alone.
+ *  "regions": [{"name": "Ohio", "ranks": 4}, ...] and the "pairs" of the matrix that has their
+ *  names. A region without a rate of its own gets the sum of its links', which never limits. Twice
+ *  is the same as once.
  *  Returns: 0, or -1 with *err INPUT naming the experiment's key */
-int strait_regions_expand(json_t *experiment, const char *file, struct strait_error *err);
+int strait_regions_expand(json_t *network, const json_t *pairs, const char *file,
+                          struct strait_error *err);
