@@ -1,29 +1,9 @@
-/* Inside coding: one encode or decode call in progress, and tensors split into the model's
- * parameters. From the bottom up: rank_state.c, coding_packets.c (encoded tensors as packets),
- * tensor.c, coding_pieces.c (the split into parameters), coding.c (the functions for strategies),
- * messages.c, coding_setup.c (what runs before and after the rounds), rank.c. */
+/* Inside coding: tensors split into the model's parameters, and encoded. From the bottom up:
+ * rank_state.c, coding_packets.c (encoded tensors as packets), tensor.c, coding_pieces.c (the split
+ * into parameters), coding.c (the functions for strategies), messages.c, coding_setup.c (what runs
+ * before and after the rounds), rank_rounds.c. */
 #pragma once
 #include "rank_state.h"
-
-struct strait_task {
-    struct strait_op *op;
-    enum strait_span_kind kind;
-    struct strait_codec *codec;
-    struct strait_tensor *tensor;
-    struct strait_packet *packet;
-    struct strait_slice *slices; /* one entry a parameter; real payload only */
-    size_t n_slices;
-    struct strait_line *line; /* coded against these values; NULL: none */
-    double bound;
-    const struct strait_bound *by_row; /* of each parameter of the model; NULL: one for all */
-    const float *scales;               /* of each slice; NULL: their own */
-    unsigned char *out;                /* for encode: room_bytes, at least what the codec needs */
-    size_t room_bytes;
-    uint64_t key, own; /* of encode's random draws */
-    size_t len_bytes;
-    size_t moved_bytes;       /* for a copy to or from the accelerator */
-    struct strait_error *err; /* set by the thread that ran it; NULL: no real payload, no failure */
-};
 
 /* A sender's memory for one parameter or a part of one, made by its first encode. */
 struct strait_remembered {

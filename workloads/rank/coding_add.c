@@ -69,7 +69,7 @@ struct strait_packet *strait_add_encoded(struct strait_rank *r, struct strait_co
         r->backend->ops->fail(r, &err);
     sum->payload_bytes = r->run->real_payload ? d.task.len_bytes : (size_t)e.bytes;
     strait_rank_state_hold_in_room(w, (double)sum->payload_bytes);
-    strait_footprint_touch(w, (2.0 * (double)strait_n_elems(x) + 1) * sizeof(float));
+    strait_footprint_touch(w->footprint, (2.0 * (double)strait_n_elems(x) + 1) * sizeof(float));
     strait_codec_label(sum, c, NAN, x);
     strait_rank_state_span(r, STRAIT_SPAN_AGGREGATE, &times, sum, -1, -1, -1);
     strait_drop(r, a_taken);

@@ -4,8 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "codecs/reference.h"
 #include "core/buffer.h"
 #include "coding.h"
+
+enum { DOWN = 1 };
 
 bool strait_codec_is_none(const struct strait_codec *c)
 {
@@ -15,6 +18,16 @@ bool strait_codec_is_none(const struct strait_codec *c)
 bool strait_sends_views(const struct strait_codec *c)
 {
     return strait_codec_is_none(c);
+}
+
+bool strait_line_keeps(const struct strait_codec *c)
+{
+    return c->number == DOWN || c->choice->own;
+}
+
+size_t strait_line_head_bytes(const struct strait_codec *c, size_t n_slices)
+{
+    return c->choice->reference ? strait_reference_head_bytes(n_slices) : 0;
 }
 
 bool strait_codec_made(const struct strait_rank_state *w, const struct strait_packet *p)
@@ -37,7 +50,7 @@ bool strait_packet_is_view(const struct strait_packet *p)
 static void count_free_room(struct strait_codec *c)
 {
     if (c->memory->has_room)
-        strait_footprint_buffers(strait_codec_owner(c), -1, c->memory->room_bytes);
+        strait_footprint_buffers(strait_codec_owner(c)->footprint, -1, c->memory->room_bytes);
     c->memory->has_room = true;
 }
 
@@ -68,12 +81,12 @@ static void count_room(struct strait_codec *c, size_t room_bytes)
     if (room_bytes > c->memory->room_bytes) {
         const size_t before_bytes = c->memory->larger_bytes;
         c->memory->larger_bytes = room_bytes > before_bytes ? room_bytes : before_bytes;
-        strait_footprint_add(strait_codec_owner(c),
+        strait_footprint_add(strait_codec_owner(c)->footprint,
                              (double)(c->memory->larger_bytes - before_bytes));
         return;
     }
     if (!c->memory->has_room)
-        strait_footprint_buffers(strait_codec_owner(c), 1, c->memory->room_bytes);
+        strait_footprint_buffers(strait_codec_owner(c)->footprint, 1, c->memory->room_bytes);
     c->memory->has_room = false;
 }
 
@@ -82,7 +95,8 @@ void strait_codec_written(struct strait_codec *c, size_t n_bytes)
 {
     if (!c->memory || !c->memory->is_untouched || n_bytes <= c->memory->written_bytes)
         return;
-    strait_footprint_add(strait_codec_owner(c), (double)(n_bytes - c->memory->written_bytes));
+    strait_footprint_add(strait_codec_owner(c)->footprint,
+                         (double)(n_bytes - c->memory->written_bytes));
     c->memory->written_bytes = n_bytes;
 }
 

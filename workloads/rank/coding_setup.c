@@ -99,7 +99,7 @@ void strait_coding_begin(struct strait_rank *r)
         c->memory->is_untouched = planned && p->shares_values;
         c->memory->has_room = planned && (!p->shares_values || c == mine);
         if (planned)
-            strait_footprint_buffers(w, p->shares_values ? 0 : 1, c->memory->room_bytes);
+            strait_footprint_buffers(w->footprint, p->shares_values ? 0 : 1, c->memory->room_bytes);
         else if (!r->run->measured_cost)
             continue; /* strait_codec_packet */
         else if (!p->shares_values)
@@ -275,7 +275,7 @@ void strait_coding_rehearse(struct strait_rank *r)
     const char *const kinds[2] = {strait_uplink_kind(e), e->strategy->downlink_kind};
     const bool planned = w->footprint != NULL, serves = is_rehearsing(w);
     if (planned && serves)
-        strait_footprint_touch(w, rehearsal_bytes(w));
+        strait_footprint_touch(w->footprint, rehearsal_bytes(w));
     if (planned || !r->run->measured_cost || !r->run->real_payload)
         return;
     if (!w->point->learn && !w->point->shares_values)
@@ -375,7 +375,7 @@ void strait_coding_end(struct strait_rank *r)
     w->sample = NULL;
     if (planned && w->me == (w->point->experiment->strategy->has_server ? 1 : 0) &&
         !strait_codec_is_none(&w->codecs[0]))
-        strait_footprint_touch(w, one_coding_bytes(w, &w->codecs[0]));
+        strait_footprint_touch(w->footprint, one_coding_bytes(w, &w->codecs[0]));
     for (int i = 0; i < STRAIT_N_CODECS && (planned || r->run->real_payload); i++) {
         struct strait_codec *c = &w->codecs[i];
         if (!planned)

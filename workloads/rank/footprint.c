@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "core/buffer.h"
-#include "rank_state.h"
 
 static void add_at(struct strait_footprint *f, double time_s, double bytes)
 {
@@ -21,9 +20,8 @@ static void add_at(struct strait_footprint *f, double time_s, double bytes)
     f->n_changes++;
 }
 
-void strait_footprint_add(struct strait_rank_state *w, double bytes)
+void strait_footprint_add(struct strait_footprint *f, double bytes)
 {
-    struct strait_footprint *f = w->footprint;
     if (f && bytes != 0)
         add_at(f,
                f->rank        ? f->rank->backend->ops->now_s(f->rank)
@@ -32,33 +30,30 @@ void strait_footprint_add(struct strait_rank_state *w, double bytes)
                bytes);
 }
 
-void strait_footprint_buffers(struct strait_rank_state *w, int n, size_t len_bytes)
+void strait_footprint_buffers(struct strait_footprint *f, int n, size_t len_bytes)
 {
-    strait_footprint_add(w, n * (double)strait_buffer_bytes(len_bytes));
+    strait_footprint_add(f, n * (double)strait_buffer_bytes(len_bytes));
 }
 
-void strait_footprint_touch(struct strait_rank_state *w, double bytes)
+void strait_footprint_touch(struct strait_footprint *f, double bytes)
 {
-    strait_footprint_add(w, bytes);
-    strait_footprint_add(w, -bytes);
+    strait_footprint_add(f, bytes);
+    strait_footprint_add(f, -bytes);
 }
 
-bool strait_footprint_take(struct strait_rank_state *w, const struct strait_tensor *t)
+bool strait_footprint_take(struct strait_footprint *f, enum strait_tensor_kind kind)
 {
-    struct strait_footprint *f = w->footprint;
-    if (t->lo != 0 || t->hi != w->point->experiment->model->n_elems)
-        return false;
-    if (t->kind == STRAIT_SCRATCH)
+    if (kind == STRAIT_SCRATCH)
         return f->n_scratch > 0 && f->n_scratch-- > 0;
-    const bool waits = f->prepared[t->kind];
-    f->prepared[t->kind] = false;
+    const bool waits = f->prepared[kind];
+    f->prepared[kind] = false;
     return waits;
 }
 
 /* On a stream a message begins when the one before it has arrived. */
-void strait_footprint_arrive(struct strait_rank *r, const struct strait_message *m, int channel)
+void strait_footprint_arrive(struct strait_footprint *f, struct strait_rank *r,
+                             const struct strait_message *m, int channel)
 {
-    struct strait_footprint *f = strait_rank_state_of(r)->footprint;
     const size_t n_streams = (size_t)r->run->n_ranks * STRAIT_MAX_CHANNELS;
     const double bytes = (double)m->packet->payload_bytes;
     if (!f || !(bytes > 0))
@@ -82,9 +77,8 @@ static int by_time(const void *a, const void *b)
     return (x->n > y->n) - (x->n < y->n);
 }
 
-double strait_footprint_end(struct strait_rank_state *w)
+double strait_footprint_end(struct strait_footprint *f)
 {
-    struct strait_footprint *f = w->footprint;
     double now_bytes = 0, max_bytes = f->is_short ? INFINITY : 0;
     if (f->n_changes > 0)
         qsort(f->changes, f->n_changes, sizeof(*f->changes), by_time);

@@ -8,8 +8,6 @@
 #include <stdint.h>
 #include "rank.h"
 
-struct strait_rank_state;
-
 struct strait_footprint_change {
     double time_s, bytes;
     size_t n; /* of one moment by number */
@@ -26,14 +24,17 @@ struct strait_footprint {
     bool is_short;  /* memory did not suffice for counting */
 };
 
-void strait_footprint_add(struct strait_rank_state *w, double bytes);
+/** NULL: nobody counts. */
+void strait_footprint_add(struct strait_footprint *f, double bytes);
 /** What strait_buffer_new of so many bytes takes, n times; below 0: gives back. */
-void strait_footprint_buffers(struct strait_rank_state *w, int n, size_t len_bytes);
+void strait_footprint_buffers(struct strait_footprint *f, int n, size_t len_bytes);
 /** Held for a moment only. */
-void strait_footprint_touch(struct strait_rank_state *w, double bytes);
-/** Does this tensor, now touched, get memory that was prepared? Then it waits no longer. */
-bool strait_footprint_take(struct strait_rank_state *w, const struct strait_tensor *t);
+void strait_footprint_touch(struct strait_footprint *f, double bytes);
+/** Does a whole model of this kind, now touched, get memory that was prepared? Then it waits no
+ *  longer. */
+bool strait_footprint_take(struct strait_footprint *f, enum strait_tensor_kind kind);
 /** A message was received, to be held from now on: its memory is there since its first byte. */
-void strait_footprint_arrive(struct strait_rank *r, const struct strait_message *m, int channel);
+void strait_footprint_arrive(struct strait_footprint *f, struct strait_rank *r,
+                             const struct strait_message *m, int channel);
 /** The most that the process had at once; INFINITY where counting failed. */
-double strait_footprint_end(struct strait_rank_state *w);
+double strait_footprint_end(struct strait_footprint *f);

@@ -3,7 +3,6 @@
 #include "learning.h"
 
 #include <assert.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,53 +45,11 @@ static void give(const struct training *t, struct strait_workspace *x)
     strait_workspace_give(t->point->workspaces, x);
 }
 
-static void fail_unless_finite(struct strait_rank *r, double loss)
-{
-    const struct strait_rank_state *w = strait_rank_state_of(r);
-    char where[64], codec[STRAIT_SPEC_CHARS];
-    struct strait_error err = {0};
-    if (isfinite(loss))
-        return;
-    snprintf(where, sizeof(where), "round %d, rank %d", atomic_load(&w->round), w->me);
-    strait_error_set(&err, STRAIT_ERR_BACKEND, where,
-                     "training diverged: the loss is %s, with codec \"%s\"",
-                     isnan(loss) ? "not a number" : "infinite",
-                     strait_codec_spec_text(codec, &w->point->experiment->up.spec));
-    strait_fail(r, &err);
-}
-
-static void fail_if_diverged(struct strait_rank *r, const struct training *t)
+static void note(struct strait_rank *r, const struct training *t)
 {
     if (t->err.code != STRAIT_OK)
         strait_fail(r, &t->err);
-    if (t->n_steps > 0)
-        fail_unless_finite(r, t->loss);
-}
-
-/* To the log: how this rank's training goes. */
-static void note(struct strait_rank *r, int n_batches, double loss)
-{
-    struct strait_rank_state *w = strait_rank_state_of(r);
-    struct strait_learning *l = w->learning;
-    l->n_batches += (uint64_t)n_batches;
-    if (n_batches == 0)
-        return;
-    l->loss = loss;
-    const struct strait_trained now = {.round = atomic_load(&w->round),
-                                       .n_batches = n_batches,
-                                       .time_s = strait_now_s(r),
-                                       .loss = loss};
-    pthread_mutex_lock(&w->mutex);
-    const bool noted = strait_log_add_trained(w->log, &now);
-    pthread_mutex_unlock(&w->mutex);
-    if (!noted)
-        strait_rank_state_fail(r, STRAIT_ERR_NOMEM, "memory ran out");
-}
-
-void strait_learning_note(struct strait_rank *r, int n_batches, double loss)
-{
-    fail_unless_finite(r, loss);
-    note(r, n_batches, loss);
+    strait_learning_note(r, t->n_steps, t->loss);
 }
 
 static void work(struct strait_rank *r, double cost_s, void (*fn)(void *), struct training *t)
@@ -212,8 +169,7 @@ void strait_learning_train(struct strait_rank *r, struct strait_tensor *from,
     assert(in_place || (strait_n_elems(from) == n_elems_of(t.point) &&
                         strait_n_elems(to) == n_elems_of(t.point)));
     work(r, cost_s, train_now, &t);
-    fail_if_diverged(r, &t);
-    note(r, t.n_steps, t.loss);
+    note(r, &t);
     if (in_place && own->n > 0)
         strait_learning_put_own(r);
     else if (!in_place)
@@ -287,8 +243,7 @@ static void take_gradient(struct strait_rank *r, struct strait_tensor *x, double
     t.from = strait_learning_take_own(r);
     t.to = gradient_memory(r, x);
     work(r, cost_s, gradient_now, &t);
-    fail_if_diverged(r, &t);
-    note(r, t.n_steps, t.loss);
+    note(r, &t);
     l->has_gradient = true;
 }
 

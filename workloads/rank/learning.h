@@ -50,7 +50,7 @@ void strait_learning_mark_changed(struct strait_tensor *x);
 /** Does a rank's optimiser live on, or begin anew in each local training? */
 bool strait_learning_keeps_state(const struct strait_trial *p);
 
-/* What rank.c's functions of the same names do if the rank trains, in cost_s. */
+/* What rank_rounds.c's functions of the same names do if the rank trains, in cost_s. */
 void strait_learning_train(struct strait_rank *r, struct strait_tensor *from,
                            struct strait_tensor *to, int n_steps, double cost_s);
 void strait_learning_backward(struct strait_rank *r, struct strait_tensor *x, double cost_s);

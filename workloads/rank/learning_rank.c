@@ -4,6 +4,7 @@
 
 #include <assert.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,11 +12,6 @@
 #include "learn/factors.h"
 #include "workloads/ask/experiment.h"
 #include "workloads/live/workspaces.h"
-
-bool strait_trains(const struct strait_rank *r)
-{
-    return strait_rank_state_of(r)->learning != NULL;
-}
 
 static size_t n_elems_of(const struct strait_trial *p)
 {
@@ -152,14 +148,44 @@ double strait_n_examples(const struct strait_rank *r, int rank)
     return worker >= 0 ? (double)strait_learn_examples(p->learn, worker) : 1;
 }
 
-int strait_n_workers(const struct strait_rank *r)
-{
-    return strait_rank_state_of(r)->point->n_workers;
-}
-
 double strait_train_loss(const struct strait_rank *r)
 {
     return strait_trains(r) ? strait_rank_state_of(r)->learning->loss : NAN;
+}
+
+static void fail_unless_finite(struct strait_rank *r, double loss)
+{
+    const struct strait_rank_state *w = strait_rank_state_of(r);
+    char where[64], codec[STRAIT_SPEC_CHARS];
+    struct strait_error err = {0};
+    if (isfinite(loss))
+        return;
+    snprintf(where, sizeof(where), "round %d, rank %d", atomic_load(&w->round), w->me);
+    strait_error_set(&err, STRAIT_ERR_BACKEND, where,
+                     "training diverged: the loss is %s, with codec \"%s\"",
+                     isnan(loss) ? "not a number" : "infinite",
+                     strait_codec_spec_text(codec, &w->point->experiment->up.spec));
+    strait_fail(r, &err);
+}
+
+void strait_learning_note(struct strait_rank *r, int n_batches, double loss)
+{
+    struct strait_rank_state *w = strait_rank_state_of(r);
+    struct strait_learning *l = w->learning;
+    if (n_batches == 0)
+        return;
+    fail_unless_finite(r, loss);
+    l->n_batches += (uint64_t)n_batches;
+    l->loss = loss;
+    const struct strait_trained now = {.round = atomic_load(&w->round),
+                                       .n_batches = n_batches,
+                                       .time_s = strait_now_s(r),
+                                       .loss = loss};
+    pthread_mutex_lock(&w->mutex);
+    const bool noted = strait_log_add_trained(w->log, &now);
+    pthread_mutex_unlock(&w->mutex);
+    if (!noted)
+        strait_rank_state_fail(r, STRAIT_ERR_NOMEM, "memory ran out");
 }
 
 void strait_note_bound(struct strait_rank *r, double bound)

@@ -68,7 +68,7 @@ __attribute__((noinline)) static void log_received(struct strait_rank *r,
         const struct strait_times carried = {m->posted_s, m->posted_s, m->arrived_s};
         strait_rank_state_span(r, STRAIT_SPAN_TRANSFER, &carried, m->packet, m->src, channel,
                                m->tag);
-        strait_footprint_arrive(r, m, channel);
+        strait_footprint_arrive(w->footprint, r, m, channel);
         if (strait_packet_is_received(w, m->packet))
             strait_rank_state_hold(w, (double)m->packet->payload_bytes);
     }
@@ -94,6 +94,19 @@ struct strait_message strait_recv(struct strait_rank *r, int src, int channel)
     const bool came = strait_recv_by(r, &m, src, channel, INFINITY);
     assert(came);
     return m;
+}
+
+void strait_follow(struct strait_rank *r, struct strait_packet *taken)
+{
+    struct strait_rank_state *w = strait_rank_state_of(r);
+    if (!(taken->flags & STRAIT_PACKET_REFERS) || taken->flags & STRAIT_PACKET_COMES_BACK ||
+        taken->n_elems != strait_model(r)->n_elems) {
+        strait_drop(r, taken);
+        return;
+    }
+    if (!w->follower)
+        w->follower = strait_tensor(r, STRAIT_SCRATCH, 0, STRAIT_ALL_LAYERS);
+    strait_decode(r, w->follower, taken);
 }
 
 struct strait_message strait_recv_newest(struct strait_rank *r, int src, int channel)

@@ -5,8 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "coding.h"
-
 int strait_me(const struct strait_rank *r)
 {
     return r->me;
@@ -38,6 +36,31 @@ const struct strait_model *strait_model(const struct strait_rank *r)
     return strait_rank_state_of(r)->point->experiment->model;
 }
 
+const struct strait_experiment *strait_experiment(const struct strait_rank *r)
+{
+    return strait_rank_state_of(r)->point->experiment;
+}
+
+enum strait_resource strait_device(const struct strait_rank *r)
+{
+    return strait_model(r)->on_cpu ? STRAIT_CPU : STRAIT_ACCEL;
+}
+
+double strait_device_speed(const struct strait_rank *r)
+{
+    return strait_rank_state_of(r)->point->experiment->compute_speed;
+}
+
+bool strait_trains(const struct strait_rank *r)
+{
+    return strait_rank_state_of(r)->learning != NULL;
+}
+
+int strait_n_workers(const struct strait_rank *r)
+{
+    return strait_rank_state_of(r)->point->n_workers;
+}
+
 void strait_rank_state_fail(struct strait_rank *r, enum strait_error_code code, const char *text)
 {
     struct strait_error err = {0};
@@ -45,6 +68,35 @@ void strait_rank_state_fail(struct strait_rank *r, enum strait_error_code code, 
     snprintf(where, sizeof(where), "rank %d", r->me);
     strait_error_set(&err, code, where, "%s", text);
     r->backend->ops->fail(r, &err);
+}
+
+void strait_fail(struct strait_rank *r, const struct strait_error *err)
+{
+    r->backend->ops->fail(r, err);
+}
+
+void *strait_alloc(struct strait_rank *r, size_t n, size_t size)
+{
+    struct strait_rank_state *w = strait_rank_state_of(r);
+    void *p = calloc(n ? n : 1, size);
+    pthread_mutex_lock(&w->mutex);
+    if (w->n_allocs == w->cap_allocs) {
+        const size_t cap = w->cap_allocs ? 2 * w->cap_allocs : 16;
+        void **more = realloc(w->allocs, cap * sizeof(*more));
+        if (more) {
+            w->allocs = more;
+            w->cap_allocs = cap;
+        }
+    }
+    const bool kept = p && w->n_allocs < w->cap_allocs;
+    if (kept)
+        w->allocs[w->n_allocs++] = p;
+    pthread_mutex_unlock(&w->mutex);
+    if (!kept) {
+        free(p);
+        strait_rank_state_fail(r, STRAIT_ERR_NOMEM, "memory ran out");
+    }
+    return p;
 }
 
 /* Ranks of a sized simulation are on one thread: no step need lock the bus. */
@@ -71,7 +123,7 @@ void strait_rank_state_hold_in_room(struct strait_rank_state *w, double bytes)
 void strait_rank_state_hold(struct strait_rank_state *w, double bytes)
 {
     strait_rank_state_hold_in_room(w, bytes);
-    strait_footprint_add(w, bytes);
+    strait_footprint_add(w->footprint, bytes);
 }
 
 void strait_rank_state_span(struct strait_rank *r, enum strait_span_kind kind,
@@ -113,5 +165,28 @@ struct strait_task *strait_task_of(struct strait_rank *r, enum strait_span_kind 
         strait_rank_state_fail(r, STRAIT_ERR_NOMEM, "memory ran out");
     *task = (struct strait_task){
         .kind = kind, .op = op, .err = real ? (struct strait_error *)(void *)(task + 1) : NULL};
+    return task;
+}
+
+void strait_work(struct strait_rank *r, enum strait_span_kind kind, enum strait_resource resource,
+                 double cost_s, void (*fn)(void *), void *arg)
+{
+    const struct strait_job job = {.resource = resource, .cost_s = cost_s, .fn = fn, .arg = arg};
+    strait_rank_state_work(r, kind, &job);
+}
+
+struct strait_task *strait_work_start(struct strait_rank *r, enum strait_span_kind kind,
+                                      enum strait_resource resource, double cost_s,
+                                      void (*fn)(void *), void *arg)
+{
+    const struct strait_job job = {.resource = resource, .cost_s = cost_s, .fn = fn, .arg = arg};
+    return strait_task_of(r, kind, r->backend->ops->start(r, &job));
+}
+
+struct strait_task *strait_copy_start(struct strait_rank *r, enum strait_resource link,
+                                      double bytes, double cost_s, void (*fn)(void *), void *arg)
+{
+    struct strait_task *task = strait_work_start(r, STRAIT_SPAN_TRANSFER, link, cost_s, fn, arg);
+    task->moved_bytes = (size_t)bytes;
     return task;
 }

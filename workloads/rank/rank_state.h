@@ -28,6 +28,27 @@ struct strait_ranges {
     struct strait_tensor *at[];
 };
 
+/* One encode or decode call in progress, or other work. */
+struct strait_task {
+    struct strait_op *op;
+    enum strait_span_kind kind;
+    struct strait_codec *codec;
+    struct strait_tensor *tensor;
+    struct strait_packet *packet;
+    struct strait_slice *slices; /* one entry a parameter; real payload only */
+    size_t n_slices;
+    struct strait_line *line; /* coded against these values; NULL: none */
+    double bound;
+    const struct strait_bound *by_row; /* of each parameter of the model; NULL: one for all */
+    const float *scales;               /* of each slice; NULL: their own */
+    unsigned char *out;                /* for encode: room_bytes, at least what the codec needs */
+    size_t room_bytes;
+    uint64_t key, own; /* of encode's random draws */
+    size_t len_bytes;
+    size_t moved_bytes;       /* for a copy to or from the accelerator */
+    struct strait_error *err; /* set by the thread that ran it; NULL: no real payload, no failure */
+};
+
 /* Memory that is there before time 0. */
 struct strait_prepared {
     float *values[3]; /* whole models by kind, not in use yet */

@@ -7,7 +7,7 @@
 #include "codecs/reference.h"
 #include "coding.h"
 
-enum { FOR_ALL = -1, SOMEBODY = -2, DOWN = 1 };
+enum { FOR_ALL = -1, SOMEBODY = -2 };
 
 void strait_reach(struct strait_rank *r, struct strait_codec *c, int dst)
 {
@@ -60,11 +60,6 @@ static struct strait_line *line_of(struct strait_rank *r, int sender, int to,
     if (is_new)
         strait_rank_state_hold(w, (double)strait_reference_bytes(n_elems, sender == w->me));
     return l;
-}
-
-bool strait_line_keeps(const struct strait_codec *c)
-{
-    return c->number == DOWN || c->choice->own;
 }
 
 /* What came from another rank last: what goes up refers to it. */
@@ -143,24 +138,6 @@ double strait_line_cost_s(const struct strait_rank_state *w, const struct strait
         return 0;
     const double pass_s = n_bytes / w->add_bytes_per_s;
     return strait_line_keeps(c) ? decode_s + 2 * pass_s + n_bytes / w->copy_bytes_per_s : pass_s;
-}
-
-size_t strait_line_head_bytes(const struct strait_codec *c, size_t n_slices)
-{
-    return c->choice->reference ? strait_reference_head_bytes(n_slices) : 0;
-}
-
-void strait_follow(struct strait_rank *r, struct strait_packet *taken)
-{
-    struct strait_rank_state *w = strait_rank_state_of(r);
-    if (!(taken->flags & STRAIT_PACKET_REFERS) || taken->flags & STRAIT_PACKET_COMES_BACK ||
-        taken->n_elems != strait_model(r)->n_elems) {
-        strait_drop(r, taken);
-        return;
-    }
-    if (!w->follower)
-        w->follower = strait_tensor(r, STRAIT_SCRATCH, 0, STRAIT_ALL_LAYERS);
-    strait_decode(r, w->follower, taken);
 }
 
 void strait_lines_free(struct strait_rank_state *w)

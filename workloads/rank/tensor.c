@@ -148,7 +148,7 @@ static void count_buffer(struct strait_rank_state *w, const struct strait_tensor
 {
     const size_t n_bytes = 4 * (t->cap > 0 ? t->cap : t->hi - t->lo);
     const size_t all_bytes = t->is_shared ? 0 : strait_buffer_bytes(n_bytes);
-    strait_footprint_add(w, sign * ((double)all_bytes - (double)n_bytes));
+    strait_footprint_add(w->footprint, sign * ((double)all_bytes - (double)n_bytes));
 }
 
 static void let_go(struct strait_rank_state *w, struct strait_tensor *t)
@@ -225,7 +225,7 @@ static void prepare_scratch(struct strait_rank *r)
         return;
     if (w->footprint) {
         w->footprint->n_scratch = n;
-        strait_footprint_buffers(w, n, 4 * e->model->n_elems);
+        strait_footprint_buffers(w->footprint, n, 4 * e->model->n_elems);
         return;
     }
     struct strait_prepared *to = w->prepared;
@@ -247,7 +247,7 @@ static void prepare_early(struct strait_rank *r)
         if (i >= n)
             to->early_elems[i] = 0;
         else if (w->footprint)
-            strait_footprint_buffers(w, 1, 4 * to->early_elems[i]);
+            strait_footprint_buffers(w->footprint, 1, 4 * to->early_elems[i]);
         else if (!(to->early[i] = strait_buffer_new(4 * to->early_elems[i])))
             strait_rank_state_fail(r, STRAIT_ERR_NOMEM, "a tensor does not fit in memory");
     }
@@ -300,7 +300,7 @@ void strait_tensor_prepare(struct strait_rank *r)
             continue;
         if (planned) {
             w->footprint->prepared[kind] = true;
-            strait_footprint_buffers(w, shares_memory(w) ? 0 : 1, 4 * n_elems);
+            strait_footprint_buffers(w->footprint, shares_memory(w) ? 0 : 1, 4 * n_elems);
             continue;
         }
         if (w->point->shared_values && !server) {
@@ -345,12 +345,14 @@ static float *take_values(struct strait_rank_state *w, const struct strait_tenso
 /* What was prepared was counted then; but the point's memory never. */
 static void count_taken(struct strait_rank_state *w, struct strait_tensor *t)
 {
-    if (!strait_footprint_take(w, t) && take_early(w, t) < 0) {
+    const bool is_whole = t->lo == 0 && t->hi == w->point->experiment->model->n_elems;
+    const bool was_there = is_whole && strait_footprint_take(w->footprint, t->kind);
+    if (!was_there && take_early(w, t) < 0) {
         count_buffer(w, t, 1);
         return;
     }
     t->is_shared = t->kind != STRAIT_SCRATCH && shares_memory(w);
-    strait_footprint_add(w, -4.0 * (double)strait_n_elems(t));
+    strait_footprint_add(w->footprint, -4.0 * (double)strait_n_elems(t));
 }
 
 void strait_tensor_touch(struct strait_rank *r, struct strait_tensor *x)

@@ -1,15 +1,13 @@
+/* A rank's rounds: what it computes in them, and how it begins and ends. */
 #include "rank.h"
 
-#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/random.h"
-#include "coding.h"
 #include "learning.h"
 
-/* --- the rank ----------------------------------------------------------------------------- */
+/* --- rounds ------------------------------------------------------------------------------- */
 
 double strait_param(const struct strait_rank *r, const char *name)
 {
@@ -50,59 +48,7 @@ void strait_enter_round(struct strait_rank *r, int round)
     atomic_store(&strait_rank_state_of(r)->round, round);
 }
 
-void strait_fail(struct strait_rank *r, const struct strait_error *err)
-{
-    r->backend->ops->fail(r, err);
-}
-
-void *strait_alloc(struct strait_rank *r, size_t n, size_t size)
-{
-    struct strait_rank_state *w = strait_rank_state_of(r);
-    void *p = calloc(n ? n : 1, size);
-    pthread_mutex_lock(&w->mutex);
-    if (w->n_allocs == w->cap_allocs) {
-        const size_t cap = w->cap_allocs ? 2 * w->cap_allocs : 16;
-        void **more = realloc(w->allocs, cap * sizeof(*more));
-        if (more) {
-            w->allocs = more;
-            w->cap_allocs = cap;
-        }
-    }
-    const bool kept = p && w->n_allocs < w->cap_allocs;
-    if (kept)
-        w->allocs[w->n_allocs++] = p;
-    pthread_mutex_unlock(&w->mutex);
-    if (!kept) {
-        free(p);
-        strait_rank_state_fail(r, STRAIT_ERR_NOMEM, "memory ran out");
-    }
-    return p;
-}
-
 /* --- compute ------------------------------------------------------------------------------ */
-
-struct strait_task *strait_copy_start(struct strait_rank *r, enum strait_resource link,
-                                      double bytes, double cost_s, void (*fn)(void *), void *arg)
-{
-    struct strait_task *task = strait_work_start(r, STRAIT_SPAN_TRANSFER, link, cost_s, fn, arg);
-    task->moved_bytes = (size_t)bytes;
-    return task;
-}
-
-const struct strait_experiment *strait_experiment(const struct strait_rank *r)
-{
-    return strait_rank_state_of(r)->point->experiment;
-}
-
-enum strait_resource strait_device(const struct strait_rank *r)
-{
-    return strait_model(r)->on_cpu ? STRAIT_CPU : STRAIT_ACCEL;
-}
-
-double strait_device_speed(const struct strait_rank *r)
-{
-    return strait_rank_state_of(r)->point->experiment->compute_speed;
-}
 
 const struct strait_network *strait_network(const struct strait_rank *r)
 {
@@ -130,21 +76,6 @@ void strait_use_memory(struct strait_rank *r, double bytes_per_s)
 {
     struct strait_rank_state *w = strait_rank_state_of(r);
     w->add_bytes_per_s = w->copy_bytes_per_s = bytes_per_s;
-}
-
-void strait_work(struct strait_rank *r, enum strait_span_kind kind, enum strait_resource resource,
-                 double cost_s, void (*fn)(void *), void *arg)
-{
-    const struct strait_job job = {.resource = resource, .cost_s = cost_s, .fn = fn, .arg = arg};
-    strait_rank_state_work(r, kind, &job);
-}
-
-struct strait_task *strait_work_start(struct strait_rank *r, enum strait_span_kind kind,
-                                      enum strait_resource resource, double cost_s,
-                                      void (*fn)(void *), void *arg)
-{
-    const struct strait_job job = {.resource = resource, .cost_s = cost_s, .fn = fn, .arg = arg};
-    return strait_task_of(r, kind, r->backend->ops->start(r, &job));
 }
 
 static double cost_s(const struct strait_rank *r, double model_s)
@@ -426,7 +357,7 @@ void strait_rank_end(struct strait_rank *r)
     if (w->learning)
         strait_learning_score_rest(r);
     strait_learning_free(w->learning);
-    w->log->allocated_bytes = w->footprint ? strait_footprint_end(w) : 0;
+    w->log->allocated_bytes = w->footprint ? strait_footprint_end(w->footprint) : 0;
     strait_tensor_free_all(w);
     for (size_t i = 0; i < w->n_allocs; i++)
         free(w->allocs[i]);
