@@ -2,6 +2,7 @@
  * owner of a layer (round-robin) computes A and G of its own batch only, inverts them,
  * preconditions the averaged gradient and broadcasts the result. Rounds without new factors use the
  * old inverses. */
+#include "kfac_parts.h"
 #include "kfac_values.h"
 
 static void dpkfac(struct strait_rank *r)

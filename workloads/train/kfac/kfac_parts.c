@@ -82,12 +82,6 @@ static void idle(struct kfac *k)
     k->paid_s = k->busy_s;
 }
 
-void kfac_ask(struct kfac *k, int job)
-{
-    k->n_asked[k->jobs[job].tell]++;
-    strait_post(k->r, KFAC_ASK, 2 * job + k->round % 2);
-}
-
 /* Waits by receiving, so that the time is logged as waiting. */
 void kfac_wait(struct kfac *k, enum kfac_channel tell)
 {
@@ -298,13 +292,6 @@ void kfac_start(struct kfac *k)
     }
     kfac_values_begin(k);
     k->lane = strait_spawn(k->r, communicate, k);
-}
-
-void kfac_no_memory(struct kfac *k)
-{
-    struct strait_error err = {0};
-    strait_error_memory(&err, NULL);
-    k->r->backend->ops->fail(k->r, &err);
 }
 
 void kfac_end(struct kfac *k)

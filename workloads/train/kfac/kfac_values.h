@@ -1,7 +1,8 @@
 /* K-FAC's values, where a run trains: running averages of summed factors, inverses and
  * preconditioned gradients. Without training all of this does nothing but take its time. */
 #pragma once
-#include "kfac_parts.h"
+#include "kfac_state.h"
+#include "workloads/ask/experiment.h"
 
 /** Whether the optimiser and the task of an experiment that trains go with K-FAC. */
 int kfac_values_check(const struct strait_experiment *e, struct strait_error *err);
@@ -15,3 +16,7 @@ void kfac_note_trace(struct kfac *k, int i);
 void kfac_send_traces(struct kfac *k);
 /** All sums are there: average their traces. */
 void kfac_take_traces(struct kfac *k);
+void kfac_invert(struct kfac *k, int i);
+void kfac_precondition(struct kfac *k, int i);
+/** One step along the preconditioned gradients, clipped, and the plain ones of other layers. */
+void kfac_step(struct kfac *k);
