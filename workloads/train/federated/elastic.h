@@ -14,6 +14,9 @@ enum { ELASTIC_STEP, ELASTIC_MEMBERS, ELASTIC_NEWCOMERS, ELASTIC_ATTEMPT };
  */
 enum { ELASTIC_HERE, ELASTIC_DONE, ELASTIC_BROKEN };
 
+/* The parameter "order". */
+enum { ELASTIC_BY_RANK, ELASTIC_BY_NETWORK };
+
 struct strait_elastic_ring {
     double members;
     int ranks[ELASTIC_MOST], n, me;

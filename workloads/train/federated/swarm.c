@@ -28,13 +28,6 @@ static int stage_of(int n_stages, int rank)
     return (rank - 1) % n_stages;
 }
 
-int strait_swarm_stages(const struct strait_experiment *e)
-{
-    const int asked = (int)strait_experiment_param(e, "stages"), n_layers = (int)e->model->n_layers,
-              n_peers = e->n_ranks - 1;
-    return asked > 0 ? asked : n_peers < n_layers ? n_peers : n_layers;
-}
-
 struct stage {
     int n_stages, stage, n_micro, first, end; /* layers [first, end) */
     int n_stepped;                            /* batches */

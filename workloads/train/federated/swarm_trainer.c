@@ -2,12 +2,19 @@
 #include <math.h>
 
 #include "swarm.h"
-#include "workloads/ask/network.h"
+#include "workloads/ask/experiment.h"
 
 /* Way of a microbatch: forward through the stages but the last, both passes there, and back. */
 static int stage_at(int n_stages, int step)
 {
     return step < n_stages ? step : 2 * (n_stages - 1) - step;
+}
+
+int strait_swarm_stages(const struct strait_experiment *e)
+{
+    const int asked = (int)strait_experiment_param(e, "stages"), n_layers = (int)e->model->n_layers,
+              n_peers = e->n_ranks - 1;
+    return asked > 0 ? asked : n_peers < n_layers ? n_peers : n_layers;
 }
 
 struct peer {
