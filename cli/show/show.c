@@ -13,12 +13,17 @@
 #include "show.h"
 #include "show_extras.h"
 #include "show_training.h"
-#include "show_why.h"
 
 static void number_cell(struct strait_table *t, double value, int digits)
 {
     char buf[STRAIT_NUMBER_CHARS];
     strait_table_cell(t, strait_format_number(buf, value, digits));
+}
+
+const char *strait_limit_short(const json_t *limits)
+{
+    const char *by = strait_text_of(limits, "by"), *at = strait_text_of(limits, "at");
+    return *at && (strcmp(by, "link") == 0 || strcmp(by, "straggler") == 0) ? at : by;
 }
 
 /* --- a line a point ----------------------------------------------------------------------- */

@@ -29,6 +29,8 @@ void strait_show_set(FILE *out, const char *before, const json_t *set);
 /** Print the lines above the rows: title, values of --set, model, strategy, backend, and how it was
  *  emulated. */
 void strait_show_head(FILE *out, const json_t *rows);
+/** "server port in", "compute", "latency": what a row's "limits" name, without its share. */
+const char *strait_limit_short(const json_t *limits);
 /** Print the result of strait_tradeoff as a table. 0, or -1 with *err. */
 int strait_show_tradeoff(FILE *out, const json_t *tradeoff, struct strait_error *err);
 /** Print a comparison: all phases of each pair, or above a few pairs one line a pair. 0, or -1 with

@@ -8,6 +8,7 @@
 #include "analysis/label.h"
 #include "analysis/table.h"
 #include "core/names.h"
+#include "show.h"
 #include "show_why.h"
 
 /* Columns that not every plan has. */

@@ -98,12 +98,6 @@ int strait_show_utilisation(FILE *out, const json_t *row, struct strait_error *e
     return strait_table_finish(t, out, err);
 }
 
-const char *strait_limit_short(const json_t *limits)
-{
-    const char *by = strait_text_of(limits, "by"), *at = strait_text_of(limits, "at");
-    return *at && (strcmp(by, "link") == 0 || strcmp(by, "straggler") == 0) ? at : by;
-}
-
 const char *strait_limit_text(char buf[STRAIT_LIMIT_CHARS], const json_t *limits)
 {
     const char *by = strait_text_of(limits, "by"), *at = strait_text_of(limits, "at");

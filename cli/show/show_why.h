@@ -16,8 +16,6 @@ int strait_show_critical_path(FILE *out, const json_t *row, struct strait_error 
 int strait_show_utilisation(FILE *out, const json_t *row, struct strait_error *err);
 /** "clients' ports, out" of a key of "utilisation"; the key itself where it has no name. */
 const char *strait_resource_name(const char *key);
-/** "server port in", "compute", "latency": what a row's "limits" name, without its share. */
-const char *strait_limit_short(const json_t *limits);
 /** "server port in, 72 %", "compute at client 3, 50 %" of a row's "limits". Returns: buf */
 enum { STRAIT_LIMIT_CHARS = 160 };
 const char *strait_limit_text(char buf[STRAIT_LIMIT_CHARS], const json_t *limits);
