@@ -1,4 +1,5 @@
 /* What the commands of strait net share. */
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -145,4 +146,36 @@ void strait_net_env_room(struct strait_net_env *env, const struct strait_emu_reg
     strait_net_env_add(env, "GLOO_SOCKET_IFNAME=eth0");
     strait_net_env_add(env, "TP_SOCKET_IFNAME=eth0");
     strait_net_env_add(env, "NCCL_SOCKET_IFNAME=eth0");
+}
+
+void strait_net_hold_signals(void)
+{
+    sigset_t mask;
+    sigemptyset(&mask);
+    sigaddset(&mask, SIGCHLD);
+    sigaddset(&mask, SIGINT);
+    sigaddset(&mask, SIGTERM);
+    sigaddset(&mask, SIGHUP);
+    sigprocmask(SIG_BLOCK, &mask, NULL);
+}
+
+void strait_net_say(json_t *what)
+{
+    char *line = what ? json_dumps(what, JSON_COMPACT) : NULL;
+    if (line)
+        printf("%c%s\n", STRAIT_NET_MARK, line);
+    fflush(stdout);
+    free(line);
+    json_decref(what);
+}
+
+void strait_net_error_of(struct strait_error *err, const json_t *json)
+{
+    const json_t *said = json_object_get(json, "error");
+    const char *where = json_string_value(json_object_get(said, "where"));
+    const char *text = json_string_value(json_object_get(said, "text"));
+    if (said)
+        strait_error_set(err,
+                         (enum strait_error_code)json_integer_value(json_object_get(said, "code")),
+                         where, "%s", text ? text : "");
 }

@@ -29,31 +29,10 @@ struct part {
     char outside[STRAIT_EMU_PLACE_CHARS];
 };
 
-void strait_net_say(json_t *what)
-{
-    char *line = what ? json_dumps(what, JSON_COMPACT) : NULL;
-    if (line)
-        printf("%c%s\n", STRAIT_NET_MARK, line);
-    fflush(stdout);
-    free(line);
-    json_decref(what);
-}
-
 static json_t *error_json(const struct strait_error *err)
 {
     return json_pack("{s:{s:i, s:s, s:s}}", "error", "code", (int)err->code, "where", err->where,
                      "text", err->text);
-}
-
-void strait_net_error_of(struct strait_error *err, const json_t *json)
-{
-    const json_t *said = json_object_get(json, "error");
-    const char *where = json_string_value(json_object_get(said, "where"));
-    const char *text = json_string_value(json_object_get(said, "text"));
-    if (said)
-        strait_error_set(err,
-                         (enum strait_error_code)json_integer_value(json_object_get(said, "code")),
-                         where, "%s", text ? text : "");
 }
 
 /* The next line; NULL: whoever started us has gone. */

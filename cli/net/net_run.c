@@ -1,6 +1,5 @@
 /* strait net run: a network for the time of one program, a copy in every client. */
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,17 +17,6 @@ struct order {
     struct strait_net_hosts hosts;
     struct strait_net_guest guest;
 };
-
-void strait_net_hold_signals(void)
-{
-    sigset_t mask;
-    sigemptyset(&mask);
-    sigaddset(&mask, SIGCHLD);
-    sigaddset(&mask, SIGINT);
-    sigaddset(&mask, SIGTERM);
-    sigaddset(&mask, SIGHUP);
-    sigprocmask(SIG_BLOCK, &mask, NULL);
-}
 
 static int make_log_folder(const char *path, struct strait_error *err)
 {
