@@ -1,7 +1,7 @@
 /* Before emulating: measure what the network costs this machine, and derive the dilation and the
  * duration. */
 #pragma once
-#include "session.h"
+#include "session_state.h"
 
 /** Measure the costs that the emulated points among r->missing need and r->store lacks, half a
  *  second for each network and number of ranks; print on stderr what follows from them.

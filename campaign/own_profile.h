@@ -1,6 +1,6 @@
 /* The profile of a results folder, which --on both measures on this machine and extends. */
 #pragma once
-#include "session.h"
+#include "session_state.h"
 
 /** r->profile: what an earlier run in this folder measured on this machine with this program,
  *  unless --fresh, and what that lacks for the sweep; r->calibrated_now where anything was

@@ -1,6 +1,6 @@
 /* The header that a session writes before its rows. Of session.c alone. */
 #pragma once
-#include "session.h"
+#include "session_state.h"
 
 /** Whether the folder's last header announced the same rows. */
 bool strait_session_is_announced(const struct strait_session *r);
