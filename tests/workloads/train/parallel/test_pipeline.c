@@ -7,7 +7,7 @@
 #include "tests/kit/harness.h"
 #include "tests/kit/suite.h"
 
-enum { LAYERS = 12, MOST_STAGES = 6, MOST_MICRO = 24, ACTIVATION = 4800 };
+enum { LAYERS = 12, MAX_STAGES = 6, MAX_MICRO = 24, ACTIVATION = 4800 };
 static const double FORWARD_S = 12 * 0.012, BACKWARD_S = 12 * 0.024; /* of the model, a batch */
 
 static struct strait_outcome run(const char *settings, int n_ranks, const char *rtt, json_t *set,
@@ -101,8 +101,8 @@ static int order_of(int *order, int s, int stage, int m, bool gpipe)
  * free and its input is there. */
 static double ends_s(int s, int m, bool gpipe, double hop_s)
 {
-    double done_s[2][MOST_STAGES][MOST_MICRO + 1], free_s[MOST_STAGES] = {0};
-    int order[MOST_STAGES][2 * MOST_MICRO], at[MOST_STAGES] = {0}, n_left = 2 * m * s;
+    double done_s[2][MAX_STAGES][MAX_MICRO + 1], free_s[MAX_STAGES] = {0};
+    int order[MAX_STAGES][2 * MAX_MICRO], at[MAX_STAGES] = {0}, n_left = 2 * m * s;
     for (int k = 0; k < s; k++)
         order_of(order[k], s, k, m, gpipe);
     for (int i = 0; i < 2 * s * (m + 1); i++)
