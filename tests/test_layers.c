@@ -3,6 +3,7 @@
 #include <ftw.h>
 #include <libgen.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -155,6 +156,61 @@ static void circles(void)
             }
 }
 
+/* x.c and x.h are a unit, which the first of them stands for. */
+static unsigned unit_of(const char *file)
+{
+    const size_t n = (size_t)(strrchr(file, '.') + 1 - file);
+    unsigned i = 0;
+    while (i < house.n_all && strncmp(house.files[i], file, n) != 0)
+        i++;
+    CU_ASSERT_FATAL(i < house.n_all);
+    return i;
+}
+
+/* Which units each reaches by includes, a bit a unit. */
+static uint64_t reached[MAX_FILES][MAX_FILES / 64];
+
+static bool is_above(unsigned i, unsigned j)
+{
+    return reached[i][j / 64] >> j % 64 & 1;
+}
+
+static bool is_tied(unsigned i, unsigned j)
+{
+    return i != j && is_above(i, j) && is_above(j, i);
+}
+
+static void file_circles(void)
+{
+    static unsigned from[MAX_ARROWS], to[MAX_ARROWS];
+    read_house();
+    memset(reached, 0, sizeof(reached));
+    for (unsigned a = 0; a < house.n_arrows; a++) {
+        from[a] = unit_of(house.arrows[a].from);
+        to[a] = unit_of(house.arrows[a].to);
+        reached[from[a]][to[a] / 64] |= UINT64_C(1) << to[a] % 64;
+    }
+    for (unsigned k = 0; k < house.n_all; k++)
+        for (unsigned i = 0; i < house.n_all; i++)
+            for (unsigned w = 0; is_above(i, k) && w < MAX_FILES / 64; w++)
+                reached[i][w] |= reached[k][w];
+    for (unsigned i = 0; i < house.n_all; i++) {
+        bool is_first = true, is_circle = false;
+        for (unsigned j = 0; j < house.n_all; j++) {
+            is_first = is_first && !(j < i && is_tied(i, j));
+            is_circle = is_circle || is_tied(i, j);
+        }
+        if (!is_first || !is_circle)
+            continue;
+        CU_FAIL("files include each other in a circle");
+        for (unsigned a = 0; a < house.n_arrows; a++)
+            if (is_tied(from[a], to[a]) && (from[a] == i || is_tied(from[a], i)))
+                fprintf(stderr, "%s includes %s\n", house.arrows[a].from, house.arrows[a].to);
+    }
+    CU_ASSERT_TRUE(is_above(unit_of("cli/run_command.c"), unit_of("core/error.h")));
+    CU_ASSERT_FALSE(is_above(unit_of("core/error.h"), unit_of("cli/run_command.c")));
+}
+
 static void sizes(void)
 {
     read_house();
@@ -301,6 +357,7 @@ static void system_headers(void)
 static const struct strait_test tests[] = {
     {"includes follow the arrows of the design", arrows},
     {"no two rooms include each other", circles},
+    {"no two files include each other in a circle", file_circles},
     {"no folder has more than 32 sources", sizes},
     {"no two files have one name", file_names},
     {"other rooms include public headers, and every one of them", faces},
