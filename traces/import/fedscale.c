@@ -134,6 +134,35 @@ static json_t *ports_of(struct device *devices, size_t n, size_t *n_classes)
     return ports;
 }
 
+/* "%.6g" with a line's end, which printf does in a third of the time of the whole import. What lies
+ * near the middle between two texts, or needs an exponent, is left to printf. */
+static void put_six_digits(FILE *f, double x)
+{
+    static const double powers[] = {1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9};
+    int n_places = 5; /* after the point */
+    for (double y = x; y >= 10 && n_places > 0; y /= 10)
+        n_places--;
+    for (double y = x; y < 1 && n_places < 9; y *= 10)
+        n_places++;
+    const double scaled = x * powers[n_places], whole = floor(scaled + 0.5);
+    if (!(whole >= 100000 && whole < 1000000) || fabs(fabs(scaled - whole) - 0.5) < 1e-6) {
+        fprintf(f, "%.6g\n", x);
+        return;
+    }
+    char text[24], *end = text + sizeof(text), *at = end;
+    uint32_t rest = (uint32_t)whole;
+    *--at = '\n';
+    for (; n_places > 0 && rest % 10 == 0; n_places--) /* zeros at the end */
+        rest /= 10;
+    const bool has_point = n_places > 0;
+    for (; rest > 0 || n_places >= 0; rest /= 10, n_places--) {
+        if (has_point && n_places == 0)
+            *--at = '.';
+        *--at = (char)('0' + rest % 10);
+    }
+    fwrite(at, 1, (size_t)(end - at), f);
+}
+
 static int put_slowness(struct strait_import *in, const struct device *devices, size_t n,
                         double median)
 {
@@ -143,7 +172,7 @@ static int put_slowness(struct strait_import *in, const struct device *devices, 
         return -1;
     fputs("slowness\n", f);
     for (size_t i = 0; i < n; i++)
-        fprintf(f, "%.6g\n", devices[i].ms_per_sample / median);
+        put_six_digits(f, devices[i].ms_per_sample / median);
     return fclose(f);
 }
 

@@ -124,6 +124,24 @@ static void devices(void)
     strait_import_release(&in);
 }
 
+/* The fifth of nine is 1, their median: slowness is the computation itself in six digits, as printf
+ * has them by "%.6g"; 123456.5 is rounded to even. */
+static void six_digits(void)
+{
+    struct strait_import in;
+    struct strait_error err;
+    CU_ASSERT_EQUAL_FATAL(import_text(&in,
+                                      "client_id,computation,communication\n"
+                                      "0,0.00001,9\n1,0.000123456789,9\n2,0.333333333,9\n"
+                                      "3,0.5,9\n4,1,9\n5,9.9999996,9\n6,120,9\n"
+                                      "7,123456.5,9\n8,1234567,9\n",
+                                      &err),
+                          0);
+    CU_ASSERT_STRING_EQUAL(in.slowness, "slowness\n1e-05\n0.000123457\n0.333333\n0.5\n1\n10\n"
+                                        "120\n123456\n1.23457e+06\n");
+    strait_import_release(&in);
+}
+
 static int by_both(const void *a, const void *b)
 {
     const double *x = a, *y = b;
@@ -312,6 +330,7 @@ static const struct strait_test tests[] = {
     {"a log of MG-WFBP gives backward times, and divides the forward pass", mgwfbp},
     {"a Horovod timeline gives sizes and when tensors are ready", horovod},
     {"FedScale's devices become ports and slowness", devices},
+    {"a slowness has six digits, however large it is", six_digits},
     {"many devices are sorted by rate and then by computation", many_devices},
     {"decimals are read as strtod does, to the last bit", decimals},
     {"FedScale's availability becomes events of each client", behaviour},
