@@ -4,7 +4,14 @@ import { texts } from './texts.js';
 
 const colour = (name) =>
     getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
-const ticks = (values) => values.map((v) => (v === null ? '' : number(v, 2)));
+
+// Two digits, or as many as tell neighbours apart.
+function ticks(values) {
+    const known = values.filter((v) => v !== null);
+    let digits = 2;
+    while (digits < 6 && new Set(known.map((v) => number(v, digits))).size < known.length) digits++;
+    return values.map((v) => (v === null ? '' : number(v, digits)));
+}
 
 // A linear axis with all of these in it, and a little room.
 function around(values) {

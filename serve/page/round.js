@@ -29,6 +29,9 @@ function spansOf(round) {
         .filter((s) => s.kind !== 'wait');
 }
 
+const RING_HEIGHT = 72; // half of the ring's, as is
+const ringWidth = (wide) => (wide / 2 - 60) * 0.7;
+
 // A server stands in the middle of its clients; without one ranks stand in a ring.
 function placesOf(round, shown, wide) {
     const middle = wide / 2;
@@ -44,8 +47,8 @@ function placesOf(round, shown, wide) {
             places.push([n === 1 ? middle : 20 + ((wide - 40) * k) / (n - 1), 175]);
         else
             places.push([
-                middle + (middle - 60) * 0.7 * Math.sin((2 * Math.PI * k) / n),
-                110 - 72 * Math.cos((2 * Math.PI * k) / n),
+                middle + ringWidth(wide) * Math.sin((2 * Math.PI * k) / n),
+                110 - RING_HEIGHT * Math.cos((2 * Math.PI * k) / n),
             ]);
     }
     return places;
@@ -63,7 +66,7 @@ function castOf(round, places, wide) {
         const isServer = round.has_server && r === 0,
             name = isServer ? texts.server : String(r);
         const node = make('circle', { cx: x, cy: y, r: isServer ? 20 : size, class: 'node' });
-        const outward = [(x - wide / 2) / (wide / 2), (y - 110) / 72]; // of a ring: names stand outside
+        const outward = [(x - wide / 2) / ringWidth(wide), (y - 110) / RING_HEIGHT]; // names stand outside
         const at = isServer
             ? { x: x + 28, y: y + 5 }
             : round.has_server
