@@ -250,6 +250,24 @@ static bool is_tradeoff(const struct strait_store *store)
     return strcmp(strait_text_of(base, "table"), "tradeoff") == 0;
 }
 
+/* Of runs that trained for real, what they ended with is the question: the accuracy, or the loss of
+ * a task that has none. -1: some did not train. */
+static int trained_y(const json_t *rows)
+{
+    bool has_accuracy = true, has_loss = true;
+    size_t i;
+    json_t *row;
+    json_array_foreach (rows, i, row) {
+        const json_t *final = json_object_get(json_object_get(row, "training"), "final");
+        has_accuracy = has_accuracy && json_is_number(json_object_get(final, "accuracy"));
+        has_loss = has_loss && json_is_number(json_object_get(final, "loss"));
+    }
+    return json_array_size(rows) == 0 ? -1
+           : has_accuracy             ? STRAIT_PLOT_ACCURACY
+           : has_loss                 ? STRAIT_PLOT_LOSS
+                                      : -1;
+}
+
 static int plot_named(struct asked *a, enum strait_plot_y y, const struct strait_store *store,
                       const json_t *rows, struct strait_error *err)
 {
@@ -259,6 +277,8 @@ static int plot_named(struct asked *a, enum strait_plot_y y, const struct strait
     int status = 0;
     if (a->y.n == 0 && is_tradeoff(store))
         y = STRAIT_PLOT_ACCURACY;
+    else if (a->y.n == 0 && !both && trained_y(rows) >= 0)
+        y = (enum strait_plot_y)trained_y(rows);
     if (!a->out)
         snprintf(a->base, sizeof(a->base), "%s/%s", a->folder, bases[y]);
     if (y >= STRAIT_PLOT_ACCURACY)
@@ -372,8 +392,11 @@ static int plot_styled(struct asked *a, const struct strait_store *store, const 
                        struct strait_error *err)
 {
     const bool named = is_named(a);
-    if (named && a->y.n == 0 && is_scaling(rows) && (a->y.items = malloc(sizeof(*a->y.items))))
-        a->y.items[a->y.n++] = "speed-up";
+    const char *const y = trained_y(rows) >= 0 ? y_names[trained_y(rows)]
+                          : is_scaling(rows)   ? y_names[STRAIT_PLOT_SPEEDUP]
+                                               : NULL;
+    if (named && a->y.n == 0 && y && (a->y.items = malloc(sizeof(*a->y.items))))
+        a->y.items[a->y.n++] = y;
     return plot_any(a, store, rows, named, err);
 }
 
@@ -395,8 +418,9 @@ static int plot(struct asked *a, struct strait_error *err)
 
 static const char notes[] =
     "Draws what the folder holds, each as .png and .svg in DIR: scaling, the speed-up\n"
-    "of codecs by clients; accuracy, where a trade-off was run; plot, over whatever\n"
-    "else varies; and compare, where rows were both predicted and measured.\n"
+    "of codecs by clients; accuracy, where a trade-off was run or rows trained for\n"
+    "real (loss, where their task has no accuracy); plot, over whatever else varies;\n"
+    "and compare, where rows were both predicted and measured.\n"
     "\n"
     "  strait plot results/wan-scaling\n"
     "  strait plot results/wan-scaling --y time --out curve.png\n"

@@ -157,6 +157,30 @@ static void no_clients(void)
     end();
 }
 
+/* Of runs that trained, what they ended with is drawn: a bowl has a loss and no accuracy. */
+static void trained(void)
+{
+    begin();
+    program_write(&p, "q.json",
+                  "{\"schema\":\"strait-experiment/1\",\"model\":\"quadratic\",\"clients\":2,"
+                  "\"strategy\":{\"name\":\"bsp\",\"rounds\":4},\"network\":{\"client\":{\"rate\":"
+                  "\"1 Gbps\"}},\"training\":{\"task\":\"quadratic\",\"lr\":0.1,\"eval\":"
+                  "{\"every\":2}},\"vary\":{\"/codec\":[\"none\",\"u8bit\"]}}");
+    struct said s = CALL("run", "q.json", "--on", "fluid", "--out", "u", "-j", "1");
+    CU_ASSERT_EQUAL_FATAL(s.status, 0);
+    said_release(&s);
+    char *text = left(CALL("plot", "u"), "u/loss.gp");
+    CU_ASSERT_CONTAINS(text, "final loss");
+    free(text);
+    text = left(CALL("plot", "u", "--style", "paper"), "u/plot.csv");
+    CU_ASSERT_EQUAL(n_times(text, "/training/final/loss,"), 2);
+    free(text);
+    text = left(CALL("plot", "u", "--y", "/round_s"), "u/plot.csv");
+    CU_ASSERT_EQUAL(n_times(text, ",/round_s,"), 2);
+    free(text);
+    end();
+}
+
 static void refused(void)
 {
     static const char *const calls[][6] = {{"--out", ".svg"},
@@ -184,6 +208,7 @@ static const struct strait_test tests[] = {
     {"options ask for numbers, settings, rows and pages", questions},
     {"pictures with names lie beside the results", names},
     {"what is varied instead of the clients goes across", no_clients},
+    {"what runs trained to is drawn without a --y", trained},
     {"what cannot be drawn is refused", refused},
 };
 STRAIT_SUITE("cli/cli_plot", tests);
