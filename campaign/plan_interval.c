@@ -196,6 +196,8 @@ static const char *doubt_of(const struct strait_experiment *e)
         return "no network whose rates change was held against measurements";
     if (strait_network_n_flows(e->network) > 0)
         return "margins were learned on networks without flows of others";
+    if (e->network->detail == STRAIT_DETAIL_FORMULA && strait_network_is_imperfect(e->network))
+        return "losses by a formula, margins were learned packet by packet";
     return e->model->timing == STRAIT_TIMING_STATED_FLOPS
                ? "compute time from stated FLOP/s, whose error is not known"
                : NULL;

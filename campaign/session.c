@@ -12,6 +12,7 @@
 #include "core/clock.h"
 #include "core/shipped.h"
 #include "emu_estimate.h"
+#include "packet_estimate.h"
 #include "breakeven_sweep.h"
 #include "own_profile.h"
 #include "worker_pool.h"
@@ -410,13 +411,21 @@ static int make_spans_folder(struct strait_session *r, struct strait_error *err)
     return 0;
 }
 
+static int prepare_missing(struct strait_session *r, struct strait_error *err)
+{
+    if (find_missing(r, err) != 0 || save_calibration(r, err) != 0 ||
+        strait_emu_estimate_find(r, err) != 0)
+        return -1;
+    strait_packet_estimate_say(r);
+    return 0;
+}
+
 int strait_session_compute(struct strait_session *r, struct strait_error *err)
 {
     if (r->save_state && mkdir(r->save_state, 0755) != 0 && errno != EEXIST)
         return strait_error_system(err, r->save_state, "cannot make the folder");
     return strait_store_open(&r->store, r->out, true, err) != 0 || make_spans_folder(r, err) != 0 ||
-                   find_missing(r, err) != 0 || save_calibration(r, err) != 0 ||
-                   strait_emu_estimate_find(r, err) != 0 || save_measured(r, err) != 0 ||
+                   prepare_missing(r, err) != 0 || save_measured(r, err) != 0 ||
                    compute(r, err) != 0 || strait_resume_save(&r->step, err) != 0
                ? -1
                : 0;

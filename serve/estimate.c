@@ -8,51 +8,7 @@
 #include "analysis/fields.h"
 #include "analysis/row.h"
 #include "core/io.h"
-
-/* --- losses by formula ---------------------------------------------------------------------- */
-
-double strait_lossy_bytes_per_s(const struct strait_tcp *tcp, double loss_ratio, double rtt_s)
-{
-    const double p = loss_ratio, timeout_s = rtt_s + tcp->rto_min_s;
-    double window = sqrt(1.5 / p); /* in segments, on average */
-    if (tcp->congestion == STRAIT_BBR)
-        return INFINITY;
-    if (tcp->congestion == STRAIT_CUBIC) /* (C (3 + beta) / (4 (1 - beta)))^1/4 = 1.054 */
-        window = fmax(window, 1.054 * pow(rtt_s / p, 0.75));
-    const double timeouts_s =
-        timeout_s * fmin(1, 3 * sqrt(3 * p / 8)) * p * (1 + 32 * p * p); /* a segment */
-    return tcp->segment_bytes / (rtt_s / window + timeouts_s);
-}
-
-/* A link of `rank` is no faster than its streams' losses let them be. */
-static void slow_down(struct strait_link *l, const struct strait_network *n, int src, int dst,
-                      int n_streams)
-{
-    const double loss_ratio = strait_path_loss_ratio(n, src, dst);
-    if (!(l->loss_ratio > 0) || !(l->rate_bits_per_s > 0))
-        return;
-    const double wire = l->rate_bits_per_s / strait_goodput_bytes_per_s(n, l);
-    const double each =
-        strait_lossy_bytes_per_s(&n->tcp, loss_ratio, strait_path_rtt_s(n, src, dst));
-    l->rate_bits_per_s = fmin(l->rate_bits_per_s,
-                              n_streams * (double)strait_tcp_n_connections(&n->tcp) * each * wire);
-}
-
-bool strait_estimate_network(struct strait_network *n)
-{
-    if (n->n_ranks < 2 || !strait_network_by_packets(n))
-        return false;
-    for (int r = 0; r < n->n_ranks; r++) {
-        const int peer = n->has_server && r > 0 ? 0 : (r + 1) % n->n_ranks;
-        const int n_streams = n->has_server && r == 0 ? n->n_ranks - 1 : 1;
-        slow_down(&n->out[r], n, r, peer, n_streams);
-        slow_down(&n->in[r], n, peer, r, n_streams);
-    }
-    for (int r = 0; r < n->n_ranks; r++)
-        n->out[r].loss_ratio = n->in[r].loss_ratio = 0;
-    n->detail = STRAIT_DETAIL_FLOWS;
-    return true;
-}
+#include "sim/loss_formula.h"
 
 /* --- one run -------------------------------------------------------------------------------- */
 
@@ -65,7 +21,8 @@ static int simulate(struct strait_trial **p, struct strait_experiment **e, bool 
     options.in_process = true;
     if (strait_experiment_read(e, plan->setup.file, resolved, err) != 0)
         return -1;
-    *estimates = strait_estimate_network((*e)->network);
+    if ((*estimates = strait_network_by_packets((*e)->network)))
+        strait_network_slow_by_losses((*e)->network);
     return strait_trial_new(p, *e, plan->setup.profile, &options, err) == 0
                ? strait_trial_run(*p, &strait_fluid, err)
                : -1;

@@ -10,7 +10,7 @@ enum { STRAIT_ESTIMATE_MESSAGES = 16000 };
 /** The row of a task without its interval, by fluid: as strait_plan_run_task has it where that is
  *  quick. Else "estimate" holds texts on what was done instead:
  *   - bytes go as flows where packets would be drawn, and a path that loses packets is as slow as
- *     strait_lossy_bytes_per_s says;
+ *     strait_lossy_bytes_per_s (sim/loss_formula.h) says;
  *   - of more than 8 equal clients without a server, whose messages would be too many, runs of 2,
  *     4 and 6 are made, and times follow a + b (n - 1) / n + c (n - 1), as a ring's do, if a run of
  *     8 does, which another process makes at the same time. What belongs to fewer clients
@@ -18,14 +18,3 @@ enum { STRAIT_ESTIMATE_MESSAGES = 16000 };
  *  Errors:  as strait_plan_run_task */
 json_t *strait_estimate_row(const struct strait_plan *plan, const struct strait_task_plan *task,
                             struct strait_error *err);
-
-/** Where packets would be drawn, take flows: ports become as slow as their losses make them, then
- *  lose nothing. Every rank is taken to talk to the server, or where there is none to the next one.
- *  Returns: whether packets would have been drawn */
-bool strait_estimate_network(struct strait_network *n);
-
-/** Payload bytes/s of a long TCP connection that loses this share of its segments (above 0), if
- *  nothing else limits it; INFINITY under BBR, which does not slow down for losses.
- *  Source:  Reno: Padhye, Firoiu, Towsley and Kurose 1998, equation 30, with b = 1 (Linux counts
- *           segments, RFC 3465); CUBIC: RFC 9438 section 5.1, with the same time-outs */
-double strait_lossy_bytes_per_s(const struct strait_tcp *tcp, double loss_ratio, double rtt_s);

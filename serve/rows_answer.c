@@ -3,6 +3,7 @@
 #include "campaign/planner/why.h"
 #include "core/shipped.h"
 #include "estimate.h"
+#include "sim/loss_formula.h"
 
 enum { MAX_SPANS = 4000 };
 #define FACTOR 2.0 /* how many times as fast each is tried */
@@ -81,8 +82,8 @@ static json_t *base_round(const struct strait_answers *a, const struct strait_as
     json_t *round = NULL;
     if (strait_experiment_read(&e, a->setup.file, q->sweep->base, err) != 0)
         return NULL;
-    if (q->wants_estimate)
-        strait_estimate_network(e->network);
+    if (q->wants_estimate && strait_network_by_packets(e->network))
+        strait_network_slow_by_losses(e->network);
     if (strait_trial_new(&p, e, a->profile, &options, err) == 0 &&
         strait_trial_run(p, &strait_fluid, err) == 0)
         round = round_json(p, e->network->has_server);

@@ -6,6 +6,7 @@
 
 #include "codecs/frame.h"
 #include "core/host.h"
+#include "loss_formula.h"
 #include "workloads/ask/packet_effects.h"
 
 static int check_link(const struct strait_link *l, const char *way, const char *what, int index,
@@ -63,6 +64,23 @@ int strait_sim_check(const struct strait_run *run, const char *backend, int max_
                                 "the ranks would hold %.3g GB, this machine has %.3g GB free",
                                 run->memory_bytes / 1e9, free_bytes / 1e9);
     return 0;
+}
+
+int strait_sim_run(struct strait_run *run, bool here, void (*simulate)(struct strait_child *child),
+                   struct strait_error *err)
+{
+    const struct strait_network *const asked = run->network;
+    struct strait_network *slowed = NULL;
+    if (asked->detail == STRAIT_DETAIL_FORMULA) {
+        if (!(slowed = strait_network_at_rate(asked, 1)))
+            return strait_error_memory(err, "simulation");
+        strait_network_slow_by_losses(slowed);
+        run->network = slowed;
+    }
+    const int failed = (here ? strait_child_run_here : strait_child_run)(run, simulate, err);
+    run->network = asked;
+    strait_network_free(slowed);
+    return failed;
 }
 
 int strait_sim_constant(struct strait_run *run, const char *name, json_t *value, const char *source,

@@ -162,8 +162,7 @@ static int check(const struct strait_run *run, struct strait_error *err)
 
 static int run_once(struct strait_run *run, struct strait_error *err)
 {
-    if (check(run, err) != 0 ||
-        (run->in_process ? strait_child_run_here : strait_child_run)(run, simulate, err) != 0)
+    if (check(run, err) != 0 || strait_sim_run(run, run->in_process, simulate, err) != 0)
         return -1;
     return strait_sim_facts(run, err);
 }

@@ -340,7 +340,7 @@ static int run_once(struct strait_run *run, struct strait_error *err)
 {
     struct strait_simgrid ready; /* loaded here, so that the next simulation finds it loaded */
     if (check(run, err) != 0 || strait_simgrid_load(&ready, err) != 0 ||
-        strait_child_run(run, simulate, err) != 0)
+        strait_sim_run(run, false, simulate, err) != 0)
         return -1;
     return add_facts(run, err);
 }

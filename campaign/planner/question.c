@@ -360,6 +360,22 @@ void strait_plan_question_release(struct strait_plan_question *q)
     memset(q, 0, sizeof(*q));
 }
 
+/* About two seconds of processor time a simulation, of which a plan makes hundreds. */
+#define MAX_SEGMENTS 5e6
+
+/* Losses by formula where `auto` would take so many packets. */
+static void take_formula(json_t *point, const char *file)
+{
+    struct strait_experiment *e = NULL;
+    struct strait_error ignored = {0}; /* the simulation says it */
+    if (strait_experiment_read(&e, file, point, &ignored) == 0 &&
+        e->network->detail == STRAIT_DETAIL_CHOSEN && strait_network_by_packets(e->network) &&
+        strait_experiment_n_segments(e) > MAX_SEGMENTS &&
+        json_is_object(json_object_get(point, "network")))
+        json_object_set_new(json_object_get(point, "network"), "detail", json_string("formula"));
+    strait_experiment_free(e);
+}
+
 json_t *strait_plan_question_point(const struct strait_plan_question *q, size_t i, json_t **labels,
                                    struct strait_error *err)
 {
@@ -374,5 +390,6 @@ json_t *strait_plan_question_point(const struct strait_plan_question *q, size_t 
             json_object_set(*labels, pointer, json_object_get(all, pointer));
     }
     json_decref(all);
+    take_formula(point, q->file);
     return point;
 }

@@ -362,6 +362,17 @@ static int show_briefly(FILE *out, const json_t *answer, const struct columns *c
     return 0;
 }
 
+/* Which losses went by a formula; "": none. */
+static const char *formula_of(const json_t *row)
+{
+    size_t i;
+    json_t *note;
+    json_array_foreach (json_object_get(row, "approximations"), i, note)
+        if (strncmp(json_string_value(note), "by a formula", 12) == 0)
+            return json_string_value(note);
+    return "";
+}
+
 int strait_show_plan(FILE *out, const json_t *answer, const char *currency,
                      enum strait_plan_detail detail, struct strait_error *err)
 {
@@ -379,8 +390,9 @@ int strait_show_plan(FILE *out, const json_t *answer, const char *currency,
     strait_show_names(out, json_object_get(answer, "names"));
     const json_t *evidence = json_object_get(first, "evidence");
     const char *why = strait_text_of(evidence, "why");
-    strait_prose(out, "What it rests on: %s%s%s.", strait_text_of(evidence, "basis"),
-                 *why ? ": " : "", why);
+    const char *const formula = formula_of(first);
+    strait_prose(out, "What it rests on: %s%s%s%s%s.", strait_text_of(evidence, "basis"),
+                 *why ? ": " : "", why, *formula ? "; " : "", formula);
     fputs("\n", out);
     if (detail == STRAIT_PLAN_BRIEF)
         return show_briefly(out, answer, &c, err);

@@ -2,6 +2,7 @@
 #include <string.h>
 #include "serve/rows_answer.h"
 #include "serve/estimate.h"
+#include "sim/loss_formula.h"
 #include "tests/kit/suite.h"
 
 /* The first row of the answer to the body; a new reference. */
@@ -28,21 +29,6 @@ static json_t *ask(const char *experiment, bool estimate)
 static double round_s(const json_t *row)
 {
     return json_number_value(json_object_get(row, "round_s"));
-}
-
-/* 1 % lost, 100 ms: Reno's window is sqrt(1.5 / 0.01) = 12.2474 segments, a segment takes 0.1 /
- * 12.2474 = 8.1650 ms, and time-outs 0.3 s x 3 sqrt(0.00375) x 0.01 x 1.0032 = 0.5529 ms more:
- * 1448 B / 8.7179 ms. CUBIC at 0.01 %, 100 ms: 1.054 x 1000^0.75 = 187.43 segments, more than
- * Reno's 122.47; 0.53353 ms a segment and 0.3 x 3 sqrt(0.0000375) x 0.0001 = 0.00055 ms. */
-static void lossy_speeds(void)
-{
-    struct strait_tcp tcp = {
-        .congestion = STRAIT_RENO, .segment_bytes = 1448, .rto_min_s = 0.2, .n_connections = 1};
-    CU_ASSERT_DOUBLE_EQUAL(strait_lossy_bytes_per_s(&tcp, 0.01, 0.1), 1448 / 8.7179e-3, 20);
-    tcp.congestion = STRAIT_CUBIC;
-    CU_ASSERT_DOUBLE_EQUAL(strait_lossy_bytes_per_s(&tcp, 1e-4, 0.1), 1448 / 0.53408e-3, 300);
-    tcp.congestion = STRAIT_BBR;
-    CU_ASSERT_TRUE(isinf(strait_lossy_bytes_per_s(&tcp, 0.01, 0.1)));
 }
 
 /* One client alone sends and receives the model, each way no faster than the formula. */
@@ -131,7 +117,6 @@ static void another_form(void)
 }
 
 static const struct strait_test tests[] = {
-    {"a lossy connection is as fast as Padhye's formula and RFC 9438 say", lossy_speeds},
     {"a round over a lossy link takes what the formula says, and says so", a_lossy_round},
     {"a short run is no estimate", short_runs},
     {"a ring of 64 is extended from 2, 4 and 6 clients, within 3 %", many_messages},

@@ -60,6 +60,8 @@ void strait_experiment_free(struct strait_experiment *e);
 bool strait_experiment_has_param(const struct strait_experiment *e, const char *name);
 /** Value of a strategy parameter by name, which must be declared; for a choice its index. */
 double strait_experiment_param(const struct strait_experiment *e, const char *name);
+/** Data segments of all rounds, if every rank's model crosses the network up and down. */
+double strait_experiment_n_segments(const struct strait_experiment *e);
 
 /** What clients send: "param", "update" or "grad". */
 const char *strait_uplink_kind(const struct strait_experiment *e);

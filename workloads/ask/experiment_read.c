@@ -191,8 +191,7 @@ static void take_device_profile(struct strait_experiment *e)
             choices[i]->profile = e->device_profile;
 }
 
-/* Data segments of all rounds, where every rank's model crosses the network up and down. */
-static double n_segments_of(const struct strait_experiment *e)
+double strait_experiment_n_segments(const struct strait_experiment *e)
 {
     const double n_rounds =
         strait_experiment_has_param(e, "rounds") ? strait_experiment_param(e, "rounds") : 1;
@@ -212,7 +211,8 @@ static void choose_detail(struct strait_experiment *e)
                matters = n->names_congestion || (starts_slowly && e->strategy->needs_packets &&
                                                  e->strategy->needs_packets(e));
     if (n->detail == STRAIT_DETAIL_CHOSEN && matters && !e->graph && e->n_clients > 1 && !n->drag &&
-        strait_network_n_scheduled(n) == 0 && n_segments_of(e) <= STRAIT_MAX_CHOSEN_SEGMENTS)
+        strait_network_n_scheduled(n) == 0 &&
+        strait_experiment_n_segments(e) <= STRAIT_MAX_CHOSEN_SEGMENTS)
         n->detail = STRAIT_DETAIL_PACKETS;
 }
 

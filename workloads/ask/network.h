@@ -44,8 +44,14 @@ struct strait_tcp {
     unsigned n_connections;      /* of a stream, each carries an equal part of every message */
 };
 
-/* How simulations move bytes: CHOSEN is packets where the network needs them. */
-enum strait_detail { STRAIT_DETAIL_CHOSEN, STRAIT_DETAIL_FLOWS, STRAIT_DETAIL_PACKETS };
+/* How simulations move bytes: CHOSEN is packets where the network needs them; FORMULA is flows on
+ * ports as slow as their losses make them (sim/loss_formula.h). */
+enum strait_detail {
+    STRAIT_DETAIL_CHOSEN,
+    STRAIT_DETAIL_FLOWS,
+    STRAIT_DETAIL_PACKETS,
+    STRAIT_DETAIL_FORMULA
+};
 /* Up to so many data segments in all, about a third of a second of processor time, an experiment
  * that names a congestion control has packets on clean links too. */
 #define STRAIT_MAX_CHOSEN_SEGMENTS 1e6

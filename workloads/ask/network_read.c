@@ -183,17 +183,17 @@ static const struct topology *find_topology(struct strait_object *network, struc
 static int read_detail(struct strait_network *n, struct strait_object *network,
                        struct strait_error *err)
 {
-    static const char *const names[] = {"auto", "flows", "packets", NULL};
+    static const char *const names[] = {"auto", "flows", "packets", "formula", NULL};
     const char *name;
     char where[STRAIT_JSON_POINTER_MAX * 2];
     if (strait_object_string_or(network, &name, "detail", "auto", err) != 0)
         return -1;
-    for (n->detail = STRAIT_DETAIL_CHOSEN; n->detail <= STRAIT_DETAIL_PACKETS; n->detail++)
+    for (n->detail = STRAIT_DETAIL_CHOSEN; n->detail <= STRAIT_DETAIL_FORMULA; n->detail++)
         if (strcmp(name, names[n->detail]) == 0)
             return 0;
     return strait_refuse_name(err, STRAIT_ERR_INPUT,
                               strait_object_where(network, "detail", where, sizeof(where)),
-                              "\"auto\", \"flows\" or \"packets\"", name, names);
+                              "\"auto\", \"flows\", \"packets\" or \"formula\"", name, names);
 }
 
 /* HyStart is CUBIC's. */

@@ -97,11 +97,15 @@ static json_t *effects_among(const struct strait_network *n, unsigned which)
 json_t *strait_packet_effects(const struct strait_network *n)
 {
     const unsigned all = LOSS | JITTER | QUEUES;
-    const bool by_packets = strait_network_by_packets(n);
+    const bool by_packets = strait_network_by_packets(n),
+               by_formula = n->detail == STRAIT_DETAIL_FORMULA;
     const struct {
         const char *key;
         json_t *list;
-    } both[] = {{"not_modelled", effects_among(n, by_packets ? 0 : all)},
+    } both[] = {{"not_modelled", effects_among(n, by_packets   ? 0
+                                                  : by_formula ? all & ~(unsigned)LOSS
+                                                               : all)},
+                {"by_formula", effects_among(n, by_formula ? LOSS : 0)},
                 {"drawn", effects_among(n, by_packets ? all : 0)}};
     json_t *effects = json_object();
     if (by_packets && n->drag)
@@ -129,6 +133,7 @@ const char *strait_effects_text(char buf[STRAIT_EFFECTS_CHARS], const json_t *ef
     *buf = '\0';
     put_list(buf, "not modelled, so that times are without it:",
              json_object_get(effects, "not_modelled"));
+    put_list(buf, "by a formula, not packet by packet:", json_object_get(effects, "by_formula"));
     put_list(buf, "packet by packet, drawn by the seed:", json_object_get(effects, "drawn"));
     return buf;
 }

@@ -108,7 +108,38 @@ static void places(void)
     tear_down();
 }
 
+/* The detail of the first point's network, whose clients lose so much. */
+static void expect_detail(const char *loss, const char *set, const char *detail)
+{
+    struct strait_plan_question q;
+    struct strait_error err = {0};
+    char rest[400];
+    snprintf(rest, sizeof(rest),
+             "\"target\": {\"round\": \"9 s\"}, \"set\": {\"/network/client/loss\": \"%s\", "
+             "\"/strategy/rounds\": %s}, " CODEC_ONLY,
+             loss, set);
+    strait_test_context("%s", set);
+    CU_ASSERT_EQUAL_FATAL(load(&q, rest, &err), 0);
+    json_t *point = strait_plan_question_point(&q, 0, NULL, &err);
+    CU_ASSERT_STRING_EQUAL(strait_text_of(json_object_get(point, "network"), "detail"), detail);
+    json_decref(point);
+    strait_plan_question_release(&q);
+}
+
+/* 10 M parameters are 40 MB, 27,624.3 segments of 1448 B, which cross the network 2 x 5 times a
+ * round: 276,243. 18 rounds are 4.97 million, 19 are 5.25. */
+static void long_by_formula(void)
+{
+    set_up();
+    expect_detail("0.1 %", "18", "");
+    expect_detail("0.1 %", "19", "formula");
+    expect_detail("0.1 %", "19, \"/network/detail\": \"packets\"", "packets");
+    expect_detail("0 %", "19", "");
+    tear_down();
+}
+
 static const struct strait_test tests[] = {
     {"what is wrong is named at its place in the plan's file", places},
+    {"losses are taken by formula where packets would be more than five million", long_by_formula},
 };
 STRAIT_SUITE("campaign/planner/question", tests);

@@ -282,6 +282,7 @@ static void by_packets(void)
         {"", ", \"tcp\": {\"congestion\": \"cubic\"}", false},
         {"", ", \"detail\": \"packets\"", true},
         {", \"loss\": \"1 %\"", ", \"detail\": \"flows\"", false},
+        {", \"loss\": \"1 %\"", ", \"detail\": \"formula\"", false},
         {", \"loss\": \"1 %\"", ", \"detail\": \"auto\"", true},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
@@ -326,7 +327,9 @@ static void refused(void)
         {"\"client\": " PORT ", \"connections\": 2.5",
          "x.json#/network/connections: expected an integer"},
         {"\"client\": " PORT ", \"detail\": \"packet\"",
-         "x.json#/network/detail: expected \"auto\", \"flows\" or \"packets\", found \"packet\""},
+         "x.json#/network/detail: expected \"auto\", \"flows\", \"packets\" or \"formula\", found "
+         "\"packet\", did "
+         "you mean \"packets\"?"},
         {"\"client\": " PORT ", \"site\": {\"ranks\": 2, \"rate\": \"1 Gbps\"}",
          "x.json#/network: unknown key \"site\""},
     };

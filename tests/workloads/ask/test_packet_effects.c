@@ -102,6 +102,23 @@ static void left_out_or_drawn(void)
     }
 }
 
+/* A formula has losses alone. */
+static void by_formula(void)
+{
+    struct strait_network *n = network(true);
+    char text[STRAIT_EFFECTS_CHARS];
+    n->detail = STRAIT_DETAIL_FORMULA;
+    n->in[0].loss_ratio = 0.02;
+    n->in[0].jitter_s = 0.001;
+    json_t *effects = strait_packet_effects(n);
+    CU_ASSERT_STRING_EQUAL(strait_effects_text(text, effects),
+                           "not modelled, so that times are without it: jitter 1 ms on server "
+                           "downlink; by a formula, not packet by packet: loss 2 % on server "
+                           "downlink");
+    json_decref(effects);
+    strait_network_free(n);
+}
+
 /* Packets have no use for shares that an experiment states. */
 static void stated_shares(void)
 {
@@ -138,6 +155,7 @@ static const struct strait_test tests[] = {
     {"where only some links have it, it says how many", some},
     {"sites and links between them are told apart", sites},
     {"what is drawn is told apart from what is left out", left_out_or_drawn},
+    {"a formula has losses, and names the jitter that it leaves out", by_formula},
     {"shares that are stated are left out where packets move", stated_shares},
     {"the sentence lists all effects and is cut where it is too long", sentence},
 };
