@@ -253,10 +253,11 @@ static void print_table(const struct bench *b)
     strait_show_table(t);
     for (size_t i = 0; i < b->set.n; i++)
         raw_bytes += 4 * (double)b->set.items[i].n_elems;
-    printf("\n%zu %stensor%s%s, %s; speeds are MB of float32 a second, medians of %ld\n", b->set.n,
-           b->set.recorded ? "recorded " : "", b->set.n == 1 ? "" : "s",
-           b->set.recorded ? " of more than 1024 values" : "", strait_bytes_text(bytes, raw_bytes),
-           b->n_repeats);
+    putchar('\n');
+    strait_prose(stdout, "%zu %stensor%s%s, %s; speeds are MB of float32 a second, medians of %ld",
+                 b->set.n, b->set.recorded ? "recorded " : "", b->set.n == 1 ? "" : "s",
+                 b->set.recorded ? " of more than 1024 values" : "",
+                 strait_bytes_text(bytes, raw_bytes), b->n_repeats);
 }
 
 static void print_json(const struct bench *b)
