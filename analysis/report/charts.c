@@ -163,13 +163,17 @@ void strait_report_curves(FILE *out, const struct strait_report_section *s)
     json_t *axes = varied(s->columns);
     double largest;
     struct strait_figure_question q = {.x = strait_figure_x(s->columns), .y = round, .n_y = 1};
-    fputs("<h3>Curves</h3>\n", out);
-    put_figure(out, s->columns, &q, axes, "time of a round");
-    if (has_numbers(s->columns, "/speedup") && n_values(&largest, s->columns, "/codec") > 1) {
+    const bool several = json_array_size(s->columns) > 1; /* one point makes no curve */
+    json_t *trained = strait_column(json_array_get(s->columns, 0), "/training/loss");
+    if (several || json_is_array(trained))
+        fputs("<h3>Curves</h3>\n", out);
+    if (several)
+        put_figure(out, s->columns, &q, axes, "time of a round");
+    if (several && has_numbers(s->columns, "/speedup") &&
+        n_values(&largest, s->columns, "/codec") > 1) {
         q.y = speedup;
         put_figure(out, s->columns, &q, axes, "speed-up over no compression");
     }
-    json_t *trained = strait_column(json_array_get(s->columns, 0), "/training/loss");
     if (json_is_array(trained)) {
         q.y = loss;
         q.x = "/training/end_s";

@@ -146,7 +146,8 @@ void strait_report_points(FILE *out, const struct strait_report_section *s)
     size_t i;
     json_t *columns;
     fputs("<h3>All points</h3>\n<details><summary>", out);
-    strait_html_textf(out, "%zu rows", json_array_size(s->columns));
+    const size_t n_rows = json_array_size(s->columns);
+    strait_html_textf(out, "%zu row%s", n_rows, n_rows == 1 ? "" : "s");
     fputs("</summary>\n", out);
     strait_html_table(out, "All points", names);
     json_array_foreach (s->columns, i, columns) {

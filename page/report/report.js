@@ -126,7 +126,12 @@
         const data = dataOf(panel);
         const box = make('div', parent);
         const range = (log) => (log ? { distr: 3, log: 10 } : {});
-        const few = data[0].length <= 8 && !figure.x.names;
+        const places = data[0].map((x) => (figure.x.log ? Math.log(x) : x)),
+            apart = (60 / Math.max(200, box.clientWidth - 80)) * (places.at(-1) - places[0]),
+            few = // a tick for each, where their numbers do not overlap
+                data[0].length <= 8 &&
+                !figure.x.names &&
+                places.every((x, i) => i === 0 || x - places[i - 1] >= apart);
         const chart = new uPlot(
             {
                 width: Math.max(260, box.clientWidth),

@@ -157,6 +157,28 @@ static void no_clients(void)
     end();
 }
 
+/* One point makes no curve, and its report says nothing of one. */
+static void one_point(void)
+{
+    begin();
+    program_write(&p, "o.json",
+                  "{\"schema\":\"strait-experiment/1\",\"model\":\"cnn\",\"strategy\":{\"name\":"
+                  "\"fedavg\",\"rounds\":2},\"network\":{\"client\":[{\"count\":2,\"rate\":"
+                  "\"1 Gbps\"}],\"server\":{\"rate\":\"1 Gbps\"}}}");
+    struct said s = CALL("run", "o.json", "--on", "fluid", "--out", "o", "-j", "1");
+    CU_ASSERT_EQUAL_FATAL(s.status, 0);
+    said_release(&s);
+    s = CALL("report", "o", "--out", "o.html");
+    CU_ASSERT_EQUAL(s.status, 0);
+    said_release(&s);
+    char *text = program_read(&p, "o.html");
+    CU_ASSERT_CONTAINS(text, "<summary>1 row</summary>");
+    CU_ASSERT_PTR_NULL(strstr(text, "No chart"));
+    CU_ASSERT_PTR_NULL(strstr(text, "<h3>Curves"));
+    free(text);
+    end();
+}
+
 /* Of runs that trained, what they ended with is drawn: a bowl has a loss and no accuracy. */
 static void trained(void)
 {
@@ -208,6 +230,7 @@ static const struct strait_test tests[] = {
     {"options ask for numbers, settings, rows and pages", questions},
     {"pictures with names lie beside the results", names},
     {"what is varied instead of the clients goes across", no_clients},
+    {"the report of one point has no curve", one_point},
     {"what runs trained to is drawn without a --y", trained},
     {"what cannot be drawn is refused", refused},
 };
