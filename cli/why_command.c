@@ -44,6 +44,28 @@ static int list_points(const json_t *rows, const struct strait_names *names,
     return 0;
 }
 
+/* The same for programs: {"points": [{"point", "clients", "codec", "backend", "setting", "round_s",
+ * "limits"}]}. */
+static int list_json(const json_t *rows, const struct strait_names *names, struct strait_error *err)
+{
+    size_t i;
+    json_t *row, *points = json_array();
+    json_array_foreach (rows, i, row)
+        json_array_append_new(
+            points,
+            json_pack("{s:I, s:O?, s:s, s:s, s:s, s:O?, s:O?}", "point", (json_int_t)i + 1,
+                      "clients", json_object_get(row, "clients"), "codec",
+                      strait_names_codec(names, row), "backend", strait_text_of(row, "backend"),
+                      "setting", strait_names_setting(names, row), "round_s",
+                      json_object_get(row, "round_s"), "limits", json_object_get(row, "limits")));
+    json_t *all = json_pack("{s:o}", "points", points);
+    if (!all)
+        return strait_error_memory(err, "why");
+    strait_command_print_json(all);
+    json_decref(all);
+    return 0;
+}
+
 static int explain(const struct strait_store *store, const json_t *row,
                    const struct strait_names *names, double factor, long n_jobs, bool json,
                    struct strait_error *err)
@@ -116,11 +138,8 @@ int strait_command_why(int argc, char **argv)
     else if (store && (size_t)point > n)
         strait_error_set(&err, STRAIT_ERR_USAGE, "why",
                          "expected a point from 1 to %zu after --point, found %ld", n, point);
-    else if (store && strait_names_new(&names, rows, &err) == 0 && n > 1 && point == 0 && !json)
-        list_points(rows, names, &err);
-    else if (names && n > 1 && point == 0)
-        strait_error_set(&err, STRAIT_ERR_USAGE, "why",
-                         "expected --point N (1 to %zu) with --json, found none", n);
+    else if (store && strait_names_new(&names, rows, &err) == 0 && n > 1 && point == 0)
+        (json ? list_json : list_points)(rows, names, &err);
     else if (names)
         explain(store, json_array_get(rows, point > 0 ? (size_t)point - 1 : 0), names, factor,
                 n_jobs, json, &err);

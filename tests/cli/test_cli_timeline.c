@@ -164,6 +164,16 @@ static void told_apart(void)
     CU_ASSERT_CONTAINS(s.out, own);
     CU_ASSERT_CONTAINS(s.out, "set: /seed=2\n");
     said_release(&s);
+    s = CALL("why", "r", "--json"); /* the list, for programs */
+    CU_ASSERT_EQUAL(s.status, 0);
+    json_t *list = json_loads(s.out, 0, NULL), *points = json_object_get(list, "points");
+    CU_ASSERT_EQUAL(json_array_size(points), 2);
+    const json_t *second = json_array_get(points, 1);
+    CU_ASSERT_EQUAL(json_integer_value(json_object_get(second, "point")), 2);
+    CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(second, "codec")), own);
+    CU_ASSERT_TRUE(json_is_string(json_object_get(json_object_get(second, "limits"), "text")));
+    json_decref(list);
+    said_release(&s);
     s = CALL("timeline", "r", "--point", "2");
     CU_ASSERT_CONTAINS(s.out, own);
     CU_ASSERT_CONTAINS(s.out, "set: /seed=2\n");
