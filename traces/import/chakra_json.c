@@ -32,7 +32,9 @@ static int take_deps(struct strait_chakra *c, struct strait_pull_json *p)
 static int take_field(struct strait_chakra *c, struct strait_pull_json *p)
 {
     char key[32];
-    snprintf(key, sizeof(key), "%.31s", p->text);
+    const size_t len = strnlen(p->text, sizeof(key) - 1); /* of each field: snprintf takes long */
+    memcpy(key, p->text, len);
+    key[len] = '\0';
     if (strcmp(key, "data_deps") == 0 || strcmp(key, "ctrl_deps") == 0 ||
         strcmp(key, "ctrlDeps") == 0)
         return take_deps(c, p);

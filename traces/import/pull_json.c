@@ -1,5 +1,6 @@
 #include "pull_json.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -148,9 +149,9 @@ static bool read_string(struct strait_pull_json *p, bool is_kept)
 static enum strait_pull read_number(struct strait_pull_json *p)
 {
     char *end;
+    double number;
     p->len = 0;
-    for (int c; (c = peek(p)) >= 0 && (strchr("+-.eE", c) || (c >= '0' && c <= '9')) && c != 0;
-         p->s->at++) {
+    for (int c; (c = peek(p)) > 0 && ((c >= '0' && c <= '9') || strchr("+-.eE", c)); p->s->at++) {
         const char byte = (char)c;
         if (p->len > 64)
             return fail(p, "a number of at most 64 digits");
@@ -159,6 +160,8 @@ static enum strait_pull read_number(struct strait_pull_json *p)
     }
     if (p->len == 0)
         return fail(p, "a value");
+    if (strait_source_number(&number, p->text, NULL, -INFINITY, INFINITY)) /* much quicker */
+        return p->text[0] == '+' ? fail(p, "a number") : STRAIT_PULL_NUMBER;
     strtod(p->text, &end);
     return *end || p->text[0] == '+' ? fail(p, "a number") : STRAIT_PULL_NUMBER;
 }
@@ -275,5 +278,10 @@ int strait_pull_skip_next(struct strait_pull_json *p)
 
 double strait_pull_number(const struct strait_pull_json *p)
 {
-    return p->text ? strtod(p->text, NULL) : 0;
+    double number;
+    if (!p->text)
+        return 0;
+    return strait_source_number(&number, p->text, NULL, -INFINITY, INFINITY)
+               ? number
+               : strtod(p->text, NULL);
 }
