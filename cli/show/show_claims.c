@@ -69,9 +69,9 @@ static void put_sources(FILE *out, const json_t *claims)
     json_array_foreach (claims, i, claim) {
         const char *setting = strait_text_of(claim, "setting"),
                    *reason = strait_text_of(claim, "reason");
-        fprintf(out, "%2zu  %s: %s\n", i + 1, strait_text_of(claim, "claim"),
-                strait_text_of(claim, "source"));
-        if (*setting)
+        strait_prose(out, "%2zu  %s: %s", i + 1, strait_text_of(claim, "claim"),
+                     strait_text_of(claim, "source"));
+        if (*setting) /* commands stay whole, to be copied */
             fprintf(out, "    strait run %s --on fluid\n", setting);
         const char *ran = strait_text_of(json_object_get(claim, "accuracy"), "command");
         if (*ran)
@@ -80,7 +80,7 @@ static void put_sources(FILE *out, const json_t *claims)
             json_array_foreach (json_object_get(claim, "commands"), k, command)
                 fprintf(out, "    %s\n", json_string_value(command));
         if (*reason)
-            fprintf(out, "    %s\n", reason);
+            strait_prose(out, "    %s", reason);
     }
 }
 

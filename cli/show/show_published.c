@@ -44,7 +44,7 @@ static void put_doubts(FILE *out, const json_t *row)
 {
     const json_t *factor = json_object_get(row, "unreachable");
     if (*strait_text_of(row, "suspect"))
-        fprintf(out, "    suspect: %s\n", strait_text_of(row, "suspect"));
+        strait_prose(out, "    suspect: %s", strait_text_of(row, "suspect"));
     if (factor)
         fprintf(out, "    cannot be reached with these inputs: its bytes need %.3g times as long\n",
                 json_number_value(factor));
@@ -59,12 +59,12 @@ static void put_settings(FILE *out, const json_t *rows)
     json_array_foreach (rows, i, row) {
         const char *setting = strait_text_of(row, "setting"),
                    *reason = strait_text_of(row, "reason");
-        fprintf(out, "%2zu  %s: %s\n", i + 1, strait_text_of(row, "claim"),
-                strait_text_of(row, "source"));
-        if (*setting)
+        strait_prose(out, "%2zu  %s: %s", i + 1, strait_text_of(row, "claim"),
+                     strait_text_of(row, "source"));
+        if (*setting) /* a command stays whole, to be copied */
             fprintf(out, "    strait run %s\n", setting);
         if (*reason)
-            fprintf(out, "    %s\n", reason);
+            strait_prose(out, "    %s", reason);
         put_doubts(out, row);
     }
 }
@@ -88,10 +88,11 @@ static void put_broken(FILE *out, const json_t *pair)
 {
     const char *low = strait_text_of(pair, "low"), *high = strait_text_of(pair, "high");
     const bool even = json_is_true(json_object_get(pair, "even"));
-    fprintf(out, "    order broken: published %s < %s (%.4g, %.4g), ours %s %s %s (%.4g, %.4g)\n",
-            low, high, of_pair(pair, "published", 0), of_pair(pair, "published", 1),
-            even ? low : high, even ? "=" : "<", even ? high : low,
-            of_pair(pair, "ours", even ? 0 : 1), of_pair(pair, "ours", even ? 1 : 0));
+    strait_prose(out,
+                 "    order broken: published %s < %s (%.4g, %.4g), ours %s %s %s (%.4g, %.4g)",
+                 low, high, of_pair(pair, "published", 0), of_pair(pair, "published", 1),
+                 even ? low : high, even ? "=" : "<", even ? high : low,
+                 of_pair(pair, "ours", even ? 0 : 1), of_pair(pair, "ours", even ? 1 : 0));
 }
 
 /* Pairs with one reason stand together, the reason below them. */
@@ -111,7 +112,7 @@ static void put_all_broken(FILE *out, const json_t *broken)
                 strcmp(strait_text_of(other, "reason"), reason) == 0)
                 put_broken(out, other);
         if (*reason)
-            fprintf(out, "        %s\n", reason);
+            strait_prose(out, "        %s", reason);
     }
 }
 
