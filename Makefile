@@ -127,19 +127,19 @@ help:
 
 # Sub-makes: what a fresh machine lacks is there before anything asks for it. They compile on all
 # processors where nobody says how many (-j).
-PARALLEL = $(MAKE) --no-print-directory $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell nproc))
+PARALLEL = --no-print-directory $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell nproc))
 setup:
 	@./setup.sh
 test: setup
-	@$(PARALLEL) tests-only
+	@$(MAKE) $(PARALLEL) tests-only
 test-quick: setup
-	@$(PARALLEL) tests-only QUICK=--quick
+	@$(MAKE) $(PARALLEL) tests-only QUICK=--quick
 # Under ThreadSanitizer no other suite is compiled.
 THREADED = $(if $(filter tsan,$(MODE)),TEST_SRC="$(shell grep -l 'threads = true' $(TEST_SRC))")
 test-threads: setup
-	@$(PARALLEL) tests-only QUICK=--threads $(THREADED)
+	@$(MAKE) $(PARALLEL) tests-only QUICK=--threads $(THREADED)
 demo: setup
-	@$(PARALLEL) all
+	@$(MAKE) $(PARALLEL) all
 	@sh experiments/demo.sh $(BUILD)/strait
 
 programs: $(SUITES) $(BUILD)/strait $(BUILD)/tests/faults.so $(MPI_MODULE)
