@@ -81,6 +81,8 @@ static int put_limits(json_t *row, const struct strait_trial *p, const struct st
         .n_ranks = p->experiment->n_ranks,
         .network = e->network,
         .has_server = e->strategy->has_server,
+        .has_deadline = strait_experiment_has_param(e, "deadline") &&
+                        strait_experiment_param(e, "deadline") > 0,
         .on_cpu = e->model->on_cpu,
         .n_server_cores = p->run.n_slots ? p->run.n_slots(&p->run, 0, STRAIT_CPU) : 1,
         .steps = b->steps,

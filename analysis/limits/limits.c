@@ -10,10 +10,22 @@
  * beyond the spread of equal machines (p90 over p50 of the shipped models' steps). */
 static const double STRAGGLER_RATIO = 1.1;
 
-enum limit { OTHER, LATENCY, COMPUTE, ENCODE, DECODE, AGGREGATE, HOST_LINK, LINKS, STRAGGLER };
+enum limit {
+    OTHER,
+    DEADLINE,
+    LATENCY,
+    COMPUTE,
+    ENCODE,
+    DECODE,
+    AGGREGATE,
+    HOST_LINK,
+    LINKS,
+    STRAGGLER
+};
 static const struct {
     const char *by, *text; /* in the row; in a sentence, before where it is */
 } limits[] = {[OTHER] = {"other", "nothing that is logged"},
+              [DEADLINE] = {"deadline", "waiting for the deadline of the round"},
               [LATENCY] = {"latency", "latency (delays, slow start, losses)"},
               [COMPUTE] = {"compute", "computing at "},
               [ENCODE] = {"encode", "encoding at "},
@@ -73,8 +85,10 @@ static struct verdict judge(const struct strait_critical_path *p,
                  {DECODE, STRAIT_PART_DECODE},
                  {AGGREGATE, STRAIT_PART_AGGREGATE},
                  {HOST_LINK, STRAIT_PART_TRANSFER}}; /* of a rank: no network's */
-    struct verdict v = {
-        .limit = OTHER, .s = p->part_s[STRAIT_PART_OTHER], .utilisation = NAN, .link = -1};
+    struct verdict v = {.limit = in->has_deadline ? DEADLINE : OTHER,
+                        .s = p->part_s[STRAIT_PART_OTHER],
+                        .utilisation = NAN,
+                        .link = -1};
     if (p->part_s[STRAIT_PART_LATENCY] > v.s) {
         v.limit = LATENCY;
         v.s = p->part_s[STRAIT_PART_LATENCY];

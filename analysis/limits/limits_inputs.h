@@ -20,6 +20,7 @@ struct strait_limits_inputs {
     int n_ranks;
     const struct strait_network *network;
     bool has_server;         /* rank 0 */
+    bool has_deadline;       /* rounds end at one: what waits and logs nothing waits for that */
     bool on_cpu;             /* models compute on the processor's cores */
     unsigned n_server_cores; /* of a server; other ranks have one */
     const struct strait_path_step *steps;

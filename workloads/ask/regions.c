@@ -74,6 +74,9 @@ static int check_regions(const json_t *regions, const json_t *pairs, const char 
         snprintf(where, sizeof(where), "%s#/network/regions/%zu", file, i);
         if (json_object_get(region, "count"))
             return strait_refuse(err, where, "expected each region once, found a \"count\"");
+        if (!json_is_object(region))
+            return strait_refuse_value(
+                err, where, "an object such as {\"name\": \"Ohio\", \"ranks\": 4}", region);
         if (check_name(pairs, text_of(region, "name"), where, err) != 0)
             return -1;
     }

@@ -215,6 +215,27 @@ static void straggler(void)
     folder_remove(folder);
 }
 
+/* One of three clients is three times as slow as a round lasts: the server has the two others'
+ * updates long before, and waits. */
+static void deadline(void)
+{
+    char folder[] = "/tmp/strait-limits-XXXXXX", rest[1000];
+    CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(folder));
+    snprintf(rest, sizeof(rest), "%s/slowness.csv", folder);
+    FILE *f = fopen(rest, "we");
+    CU_ASSERT_FATAL(f && fputs("slowness\n1\n1\n900\n", f) >= 0 && fclose(f) == 0);
+    snprintf(rest, sizeof(rest), "%s, %s, \"device\": {\"slowness\": \"%s/slowness.csv\"}",
+             FEDAVG(3, ", \"deadline\": \"40 s\""), STAR("100 Gbps", "40 ms", "100 Gbps"), folder);
+    json_t *row = run(rest, "no-ramp");
+    const double round_s = strait_row_number(row, "round_s");
+    CU_ASSERT_STRING_EQUAL(limit(row, "by"), "deadline");
+    CU_ASSERT_CONTAINS(limit(row, "text"), "waiting for the deadline of the round: ");
+    CU_ASSERT_AT_LEAST(part_s(row, "other"), 0.5 * round_s);
+    adds_up(row);
+    json_decref(row);
+    folder_remove(folder);
+}
+
 /* A round trip of 8 s and slow start from 10 segments: what the connection takes longer than the
  * bytes on an idle link is latency, once each way. */
 static void long_path(void)
@@ -397,6 +418,7 @@ static const struct strait_test tests[] = {
     {"clients wait for each other at the server's port", shared_port},
     {"updates wait for the server's cores", slow_decoding},
     {"a straggler is named", straggler},
+    {"and a deadline that is waited for", deadline},
     {"slow start over a long path is latency", long_path},
     {"a link is filled by what its rate was then", changing_rate},
     {"a link that becomes slow, or was, is needed while it is slow", slowed},
