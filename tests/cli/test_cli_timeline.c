@@ -164,10 +164,10 @@ static void told_apart(void)
     CU_ASSERT_CONTAINS(s.out, own);
     CU_ASSERT_CONTAINS(s.out, "set: /seed=2\n");
     said_release(&s);
-    s = CALL("why", "r", "--json"); /* the list, for programs */
+    s = CALL("why", "r", "--json"); /* the list, for programs, with the uncompressed point */
     CU_ASSERT_EQUAL(s.status, 0);
     json_t *list = json_loads(s.out, 0, NULL), *points = json_object_get(list, "points");
-    CU_ASSERT_EQUAL(json_array_size(points), 2);
+    CU_ASSERT_EQUAL(json_array_size(points), 3);
     const json_t *second = json_array_get(points, 1);
     CU_ASSERT_EQUAL(json_integer_value(json_object_get(second, "point")), 2);
     CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(second, "codec")), own);
