@@ -15,7 +15,9 @@
 #include "emu/host/rights.h"
 #include "emu/host/syscalls.h"
 
-enum { ANSWER_DEADLINE_MS = 5000 };
+/* For a relay that hangs: one that has ended closes its end, which is noticed at once. A machine that
+ * stood still for 11 s is no reason. */
+enum { ANSWER_DEADLINE_MS = 60000 };
 
 /* In the child. */
 static void run(const struct strait_emu_net_plan *plan, const int *tun_fds, int trunk_fd,
