@@ -158,25 +158,29 @@ function showLever(data) {
         marks: [{ x: state[lever] }],
         summary: byId('lever-title').textContent,
     };
-    if (isPlain(all[0].row))
+    if (isPlain(all[0].row)) {
+        const times = all.map((p) => p.row.round_s);
         drawChart(byId('lever'), {
             ...chart,
             yName: texts.seconds,
-            series: [{ name: texts.plain, values: all.map((p) => p.row.round_s), colour: 'plain' }],
+            yLog: Math.max(...times) > 10 * Math.min(...times), // else the short ones lie on 0
+            series: [{ name: texts.plain, values: times, colour: 'plain' }],
         });
-    else
+    } else {
+        const coded = all.find((p) => !isPlain(p.row)).row;
         drawChart(byId('lever'), {
             ...chart,
             yName: texts.faster,
             series: [
                 {
-                    name: codecName(all.find((p) => !isPlain(p.row)).row),
+                    name: lever === 'bound' ? coded.codec.name : codecName(coded), // x is the bound
                     values: all.map(speedup),
                     colour: 'coded',
                 },
             ],
             marks: [...chart.marks, { y: 1 }],
         });
+    }
 }
 
 let lastCurve = null;
