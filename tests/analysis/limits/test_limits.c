@@ -192,17 +192,24 @@ static void slow_decoding(void)
     json_decref(row);
 }
 
-/* One of three clients computes three times as long. */
-static void straggler(void)
+/* Three clients on fast links, of which the third computes `slowness` times as long. */
+static json_t *run_slowed(const char *strategy, int slowness)
 {
     char folder[] = "/tmp/strait-limits-XXXXXX", rest[1000];
     CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(folder));
     snprintf(rest, sizeof(rest), "%s/slowness.csv", folder);
     FILE *f = fopen(rest, "we");
-    CU_ASSERT_FATAL(f && fputs("slowness\n1\n1\n3\n", f) >= 0 && fclose(f) == 0);
+    CU_ASSERT_FATAL(f && fprintf(f, "slowness\n1\n1\n%d\n", slowness) > 0 && fclose(f) == 0);
     snprintf(rest, sizeof(rest), "%s, %s, \"device\": {\"slowness\": \"%s/slowness.csv\"}",
-             FEDAVG(3, ""), STAR("100 Gbps", "40 ms", "100 Gbps"), folder);
+             strategy, STAR("100 Gbps", "40 ms", "100 Gbps"), folder);
     json_t *row = run(rest, "no-ramp");
+    folder_remove(folder);
+    return row;
+}
+
+static void straggler(void)
+{
+    json_t *row = run_slowed(FEDAVG(3, ""), 3);
     const double round_s = strait_row_number(row, "round_s");
     same(part_s(row, "compute"), 9 * step_s);
     CU_ASSERT_STRING_EQUAL(part_at(row, "compute"), "client 3");
@@ -212,28 +219,18 @@ static void straggler(void)
     CU_ASSERT_STRING_EQUAL(limit(row, "by"), "straggler");
     adds_up(row);
     json_decref(row);
-    folder_remove(folder);
 }
 
-/* One of three clients is three times as slow as a round lasts: the server has the two others'
- * updates long before, and waits. */
+/* The server has the two others' updates long before the deadline, and waits. */
 static void deadline(void)
 {
-    char folder[] = "/tmp/strait-limits-XXXXXX", rest[1000];
-    CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(folder));
-    snprintf(rest, sizeof(rest), "%s/slowness.csv", folder);
-    FILE *f = fopen(rest, "we");
-    CU_ASSERT_FATAL(f && fputs("slowness\n1\n1\n900\n", f) >= 0 && fclose(f) == 0);
-    snprintf(rest, sizeof(rest), "%s, %s, \"device\": {\"slowness\": \"%s/slowness.csv\"}",
-             FEDAVG(3, ", \"deadline\": \"40 s\""), STAR("100 Gbps", "40 ms", "100 Gbps"), folder);
-    json_t *row = run(rest, "no-ramp");
+    json_t *row = run_slowed(FEDAVG(3, ", \"deadline\": \"40 s\""), 900);
     const double round_s = strait_row_number(row, "round_s");
     CU_ASSERT_STRING_EQUAL(limit(row, "by"), "deadline");
     CU_ASSERT_CONTAINS(limit(row, "text"), "waiting for the deadline of the round: ");
     CU_ASSERT_AT_LEAST(part_s(row, "other"), 0.5 * round_s);
     adds_up(row);
     json_decref(row);
-    folder_remove(folder);
 }
 
 /* A round trip of 8 s and slow start from 10 segments: what the connection takes longer than the
