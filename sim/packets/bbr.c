@@ -1,5 +1,5 @@
 /* BBR as in Linux 6.1 tcp_bbr.c (Cardwell et al. 2016), without the detection of policers. */
-#include "tcp_connection.h"
+#include "tcp_parts.h"
 
 #include <math.h>
 

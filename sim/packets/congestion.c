@@ -1,5 +1,5 @@
 /* Reno and CUBIC: how the window grows and by how much it shrinks. */
-#include "tcp_connection.h"
+#include "tcp_parts.h"
 
 #include <math.h>
 

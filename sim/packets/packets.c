@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-#include "tcp_connection.h"
+#include "tcp_parts.h"
 #include "workloads/rank/backend.h"
 
 /* Ties: links by number, then connections by source, destination and channel, as the emulation's

@@ -1,5 +1,5 @@
 /* What a sender takes for lost, when, and what it does then. */
-#include "tcp_connection.h"
+#include "tcp_parts.h"
 
 #include <math.h>
 

@@ -1,6 +1,6 @@
 /* Which segments a sender sends when: bursts, its own port, lost segments first. writer.c has what
  * the application wrote. */
-#include "tcp_connection.h"
+#include "tcp_parts.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "tcp_connection.h"
+#include "tcp_parts.h"
 
 #include <math.h>
 #include <stdlib.h>

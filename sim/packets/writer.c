@@ -1,5 +1,5 @@
 /* What the application hands to a connection: messages, at the transport's pace. */
-#include "tcp_connection.h"
+#include "tcp_parts.h"
 
 #include <math.h>
 #include <stdlib.h>

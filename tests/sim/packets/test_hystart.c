@@ -1,7 +1,7 @@
 /* HyStart by hand: when the acknowledgements of one round end slow start (Linux tcp_cubic.c,
  * hystart_update), with a window of 20 segments and a path of 50 ms. */
 #include <math.h>
-#include "sim/packets/tcp_connection.h"
+#include "sim/packets/tcp_parts.h"
 #include "tests/kit/suite.h"
 
 static const double RTT_S = 0.05, BEGIN_S = 10;
