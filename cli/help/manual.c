@@ -170,9 +170,9 @@ static const char environment[] =
 /* Below the prefix of the installation, or in the tree as docs and results. */
 static const char files[] = ".SH FILES\n"
                             ".TP\n\\fIEXPERIMENT\\fR.json\n"
-                            "an experiment; share/doc/strait/experiment.md says every key\n"
+                            "an experiment; share/doc/strait/docs/experiment.md says every key\n"
                             ".TP\n\\fBresults/\\fIEXPERIMENT\\fB/results.jsonl\\fR\n"
-                            "its rows; share/doc/strait/results.md says every field\n"
+                            "its rows; share/doc/strait/docs/results.md says every field\n"
                             ".TP\n\\fBshare/strait\\fR\n"
                             "models, experiments and profiles that ship (strait list)\n"
                             ".TP\n\\fB~/.cache/strait\\fR, \\fB$XDG_CACHE_HOME/strait\\fR\n"

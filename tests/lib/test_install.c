@@ -205,7 +205,7 @@ static void first_program(void)
     free(out);
 }
 
-/* Pages lie as in the tree. */
+/* Pages lie as in the tree, and the manual names them there. */
 static void pages(void)
 {
     char *out = text();
@@ -215,8 +215,12 @@ static void pages(void)
                  "grep -oE \"\\]\\([^):# ]+\" \"$page\" | cut -c3- | "
                  "grep -v ^http | while read -r to; do "
                  "test -e \"$(dirname \"$page\")/$to\" || echo \"$page: $to is missing\"; "
-                 "echo link; done; done | sort | uniq -c");
+                 "echo link; done; done | sort | uniq -c; "
+                 "grep -ohE \"share/doc/strait/[a-z/]+[.]md\" $I/share/man/man1/strait.1 | "
+                 "while read -r named; do test -e $I/$named && echo named || "
+                 "echo \"$named is missing\"; done");
         CU_ASSERT_CONTAINS(out, " link\n");
+        CU_ASSERT_CONTAINS(out, "named\nnamed\n"); /* by the manual */
         CU_ASSERT_PTR_NULL(strstr(out, "missing"));
     }
     free(out);
