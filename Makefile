@@ -548,7 +548,7 @@ $(BUILD)/strait-mpi.so: mpi/module/module.c mpi/calls.h
 # Tests are compiled once and run once: what optimises them takes longer than it saves, but for what
 # they share (kit) and those that compute at length. So little of it hides values from the warnings
 # that sanitizers hide them from.
-TEST_O = $(if $(filter release mutants,$(MODE)),$(1) $(BLINDED))
+TEST_O = $(if $(filter-out coverage,$(MODE)),$(1) $(BLINDED))
 TEST_OPTIMISED := $(call TEST_O,-O0)
 $(foreach d,kit learn codecs/sz workloads/train/collectives,$(BUILD)/tests/$d/%.o): \
     TEST_OPTIMISED := $(call TEST_O,-O1)

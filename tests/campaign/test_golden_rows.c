@@ -124,10 +124,12 @@ static void strategies(void)
     rows_of("strategies", "sim");
 }
 
-/* Losses, queues, jitter, rates that change and other traffic, under each congestion control. */
+/* Losses, queues, jitter, rates that change and other traffic, under each congestion control. Packets
+ * take the same code on both backends: sim's rows of them are those of "networks". */
 static void packets(void)
 {
     rows_of("packets", "fluid");
+    rows_of("noisy", "fluid");
 }
 
 static void networks(void)

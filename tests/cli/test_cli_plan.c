@@ -207,4 +207,4 @@ static const struct strait_test tests[] = {
     {"a plan's answer follows from its rows", from_its_rows},
     {"a plan's answer in full has its parts, and money only with prices", on_the_screen},
 };
-STRAIT_SUITE("cli/cli_plan", tests);
+STRAIT_SUITE_WITH("cli/cli_plan", tests, .release = true);

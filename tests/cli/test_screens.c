@@ -20,4 +20,4 @@ static const struct strait_test tests[] = {
     {"commands print what tests/golden/screens.md shows", screens},
     {"commands print what tests/golden/more-screens.md shows", more},
 };
-STRAIT_SUITE("cli/screens", tests);
+STRAIT_SUITE_WITH("cli/screens", tests, .release = true);

@@ -13,4 +13,4 @@ static void tutorial(void)
 static const struct strait_test tests[] = {
     {"the tutorial's commands say what its page shows", tutorial},
 };
-STRAIT_SUITE("docs/tutorial", tests);
+STRAIT_SUITE_WITH("docs/tutorial", tests, .release = true);

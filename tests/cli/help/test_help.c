@@ -286,4 +286,4 @@ static const struct strait_test tests[] = {
     {"bash completes words with = in them", in_bash},
     {"fish and zsh take their scripts", in_other_shells},
 };
-STRAIT_SUITE("cli/help/help", tests);
+STRAIT_SUITE_WITH("cli/help/help", tests, .release = true);

@@ -12,7 +12,7 @@
 #include "tests/kit/emu_world.h"
 #include "tests/kit/suite.h"
 
-enum { N_RANKS = 4, N_ROUNDS = 8, A_FEW = 3, UPLOAD_BYTES = 300000 };
+enum { N_RANKS = 4, N_ROUNDS = 5, A_FEW = 3, UPLOAD_BYTES = 300000 };
 /* At dilation 4 a stop of twice a beat, 2 x 5 ms x 4, goes unnoticed at most; it can move a round
  * of 150 ms by 10 ms. */
 static const double DILATION = 4, WORK_S = 0.05, UNNOTICED_S = 0.010;
@@ -117,7 +117,7 @@ static void disturb(struct outcome *o, uint64_t i, char *name, size_t cap)
     }
     for (int wait = 0; wait < 2000 && descendant_named(caller, "strait-rank-3") == 0; wait++)
         usleep(2000);
-    sleep_s(4 * strait_random_unit(seed, "moment", i, 0));
+    sleep_s(N_ROUNDS * 0.5 * strait_random_unit(seed, "moment", i, 0)); /* a round takes 0.6 s */
     const double stop_s = 0.02 * pow(50, strait_random_unit(seed, "length", i, 0));
     const int pid = victim(caller, strait_random_bits(seed, "victim", i, 0), name, cap);
     if (pid != 0 && kill(pid, SIGSTOP) == 0) {

@@ -16,7 +16,7 @@ static const char usage[] =
     "\n"
     "WORD  the beginning of a suite's path (codecs/sz); else a part of a test's sentence\n"
     "\n"
-    "  -j N          suites at a time (twice the processors, 4 to 8: many wait)\n"
+    "  -j N          suites at a time (thrice the processors, 6 to 12: many wait)\n"
     "  --quick       leave out suites that are marked slow\n"
     "  --threads     suites with threads that share memory alone\n"
     "  --long        all settings of tests that else take a few (STRAIT_LONG=1)\n"
@@ -212,8 +212,8 @@ static void list(void)
 /* Two thirds of what the suites take they wait, for shaped links and for each other's processes. */
 static unsigned suites_at_once(void)
 {
-    enum { MIN_SUITES = 4, MAX_SUITES = 8 };
-    const long n = 2 * sysconf(_SC_NPROCESSORS_ONLN);
+    enum { MIN_SUITES = 6, MAX_SUITES = 12 };
+    const long n = 3 * sysconf(_SC_NPROCESSORS_ONLN);
     return n < MIN_SUITES ? MIN_SUITES : n > MAX_SUITES ? MAX_SUITES : (unsigned)n;
 }
 

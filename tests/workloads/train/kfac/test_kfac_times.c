@@ -372,4 +372,4 @@ static const struct strait_test tests[] = {
     {"a factor takes its time in a collective, a tensor when it is updated", packed},
     {"computing beside collectives is slower, the more speed it loses", contended},
 };
-STRAIT_SUITE("workloads/train/kfac/kfac_times", tests);
+STRAIT_SUITE_WITH("workloads/train/kfac/kfac_times", tests, .release = true);

@@ -385,4 +385,4 @@ static const struct strait_test tests[] = {
     {"other recorded values are another row", recorded_again},
     {"keys of half a bit are refused", half_bits},
 };
-STRAIT_SUITE("workloads/train/kvcache/kv", tests);
+STRAIT_SUITE_WITH("workloads/train/kvcache/kv", tests, .release = true);

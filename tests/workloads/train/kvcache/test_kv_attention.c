@@ -132,4 +132,4 @@ static const struct strait_test tests[] = {
     {"exact keys find the true tokens, and all tokens give the true output", exact_keys},
     {"more directions, bits and tokens come nearer on the transformer's keys", more_is_better},
 };
-STRAIT_SUITE("workloads/train/kvcache/kv_attention", tests);
+STRAIT_SUITE_WITH("workloads/train/kvcache/kv_attention", tests, .release = true);

@@ -72,19 +72,24 @@ static void late(void)
     live_free(&o);
 }
 
-static const char *const policies[] = {
-    "",
-    ",\"policy\":\"schedule\",\"decay\":0.8",
-    ",\"policy\":\"rms-adaptive\"",
-    ",\"policy\":\"loss-adaptive\"",
-    ",\"policy\":\"per-client-fairness\"",
-    ",\"policy\":\"accuracy-guard\"",
-    ",\"policy\":\"mean-abs\"",
-    ",\"policy\":\"slope-adaptive\"",
-    ",\"policy\":\"noise-adaptive\"",
-    ",\"policy\":\"rms-adaptive\",\"overlap\":\"none\",\"sends\":\"parameters\"",
-    ",\"policy\":\"accuracy-guard\",\"overlap\":\"none\",\"sends\":\"parameters\"",
-    ",\"policy\":\"mean-abs\",\"encode\":\"each\",\"overlap\":\"none\"",
+/* Policies that exchange alike differ in how they reckon bounds, which no backend sees: one of each
+ * kind is emulated. */
+static const struct {
+    const char *more;
+    bool emulated;
+} policies[] = {
+    {"", false},
+    {",\"policy\":\"schedule\",\"decay\":0.8", false},
+    {",\"policy\":\"rms-adaptive\"", false},
+    {",\"policy\":\"loss-adaptive\"", true},
+    {",\"policy\":\"per-client-fairness\"", true},
+    {",\"policy\":\"accuracy-guard\"", false},
+    {",\"policy\":\"mean-abs\"", false},
+    {",\"policy\":\"slope-adaptive\"", false},
+    {",\"policy\":\"noise-adaptive\"", false},
+    {",\"policy\":\"rms-adaptive\",\"overlap\":\"none\",\"sends\":\"parameters\"", false},
+    {",\"policy\":\"accuracy-guard\",\"overlap\":\"none\",\"sends\":\"parameters\"", true},
+    {",\"policy\":\"mean-abs\",\"encode\":\"each\",\"overlap\":\"none\"", true},
 };
 enum { N_POLICIES = sizeof(policies) / sizeof(policies[0]) };
 
@@ -149,13 +154,14 @@ static void compare(const char *policy, const struct strait_backend *with)
 static void same_bits(void)
 {
     for (int i = 0; i < N_POLICIES; i++)
-        compare(policies[i], &strait_sim);
+        compare(policies[i].more, &strait_sim);
 }
 
 static void emulated(void)
 {
-    for (int i = 0; i < N_POLICIES; i += IS_SANITIZED ? 4 : 1)
-        compare(policies[i], &strait_emu);
+    for (int i = 0; i < N_POLICIES; i++)
+        if (policies[i].emulated)
+            compare(policies[i].more, &strait_emu);
 }
 
 /* Of the last round in which all clients' losses are known. */
