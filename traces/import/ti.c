@@ -141,7 +141,8 @@ static int begin_graph(struct strait_ti *r, struct strait_error *err)
     if (!(r->ranks = calloc((size_t)r->n_ranks, sizeof(*r->ranks))))
         return strait_error_memory(err, r->in->path);
     for (int i = 0; i < r->n_ranks; i++)
-        r->ranks[i] = (struct strait_ti_rank){.last = -1, .default_type = STRAIT_TI_BYTE};
+        r->ranks[i] =
+            (struct strait_ti_rank){.last = -1, .test = -1, .default_type = STRAIT_TI_BYTE};
     return 0;
 }
 
@@ -154,7 +155,8 @@ static void say(struct strait_ti *r)
     strait_import_inferred(r->in, "elements without a data type are %s",
                            r->has_doubles ? "doubles, since init has an argument" : "bytes");
     if (r->has_tests)
-        strait_import_inferred(r->in, "test takes no time; the wait after it waits");
+        strait_import_inferred(r->in,
+                               "the last test of a request that nothing waits for saw its end");
 }
 
 static int read_all(struct strait_import *in, struct strait_source *s, struct strait_error *err)
@@ -165,7 +167,10 @@ static int read_all(struct strait_import *in, struct strait_source *s, struct st
     for (int i = 0; i < list.n && status == 0; i++)
         status = read_again(&r, list.paths[i], err);
     if (status == 0)
-        status = begin_graph(&r, err) != 0 || read_files(&r, &list, err) != 0 ? -1 : 0;
+        status = begin_graph(&r, err) != 0 || read_files(&r, &list, err) != 0 ||
+                         strait_ti_finish(&r, err) != 0
+                     ? -1
+                     : 0;
     for (int i = 0; i < r.n_ranks && status == 0; i++)
         if (!r.ranks[i].has_begun)
             status = strait_refuse(err, in->path,

@@ -7,6 +7,7 @@ enum { STRAIT_TI_WORDS = 8, STRAIT_TI_BYTE = 6, STRAIT_TI_DOUBLE = 0 /* data typ
 struct strait_ti_request {
     uint32_t node;
     int32_t peer, tag;
+    int64_t tested_at; /* node of its last test; -1: none */
 };
 
 struct strait_ti_open {
@@ -16,6 +17,7 @@ struct strait_ti_open {
 
 struct strait_ti_rank {
     int64_t last;                  /* node that the next one waits for; -1: none */
+    int64_t test;                  /* node of the last test; -1: none */
     struct strait_ti_open open[2]; /* irecv, then isend, that were not waited for */
     int default_type;
     bool has_begun;
@@ -40,3 +42,6 @@ struct strait_ti_line {
 
 /** One action, after all ranks are known. 0, or -1 with *err INPUT naming the line. */
 int strait_ti_action(struct strait_ti *r, const struct strait_ti_line *l, struct strait_error *err);
+
+/** After the last action: requests that nothing waited for end at their last test. */
+int strait_ti_finish(struct strait_ti *r, struct strait_error *err);

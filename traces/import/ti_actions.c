@@ -32,12 +32,36 @@ static int64_t add(struct strait_ti *r, int rank, struct strait_program_node nod
     return at;
 }
 
+static struct strait_ti_request *find(const struct strait_ti_open *open, int32_t peer, int32_t tag)
+{
+    for (size_t i = 0; i < open->n; i++)
+        if (open->items[i].peer == peer && open->items[i].tag == tag)
+            return &open->items[i];
+    return NULL;
+}
+
+/* Node `at` waits for an open request, which is open no more. */
+static int settle(struct strait_ti *r, int rank, int64_t at, struct strait_ti_open *open,
+                  struct strait_ti_request *o, struct strait_error *err)
+{
+    const uint32_t node = o->node;
+    const size_t i = (size_t)(o - open->items);
+    open->n--;
+    memmove(o, o + 1, (open->n - i) * sizeof(*o));
+    return strait_program_edge_add(r->in->graph, rank, node, (uint32_t)at, false, err);
+}
+
+/* A request of the same peer and tag whose tests are over has ended before this one. */
 static int remember(struct strait_ti *r, int rank, bool is_send, struct strait_ti_request request,
                     struct strait_error *err)
 {
     struct strait_ti_open *open = &r->ranks[rank].open[is_send];
     if (r->in->graph->look) /* edges to its wait lead on, and are not kept */
         return 0;
+    struct strait_ti_request *before = find(open, request.peer, request.tag);
+    if (before && before->tested_at >= 0 &&
+        settle(r, rank, before->tested_at, open, before, err) != 0)
+        return -1;
     if (open->n == open->cap) {
         const size_t cap = open->cap ? 2 * open->cap : 16;
         struct strait_ti_request *more = realloc(open->items, cap * sizeof(*more));
@@ -50,24 +74,57 @@ static int remember(struct strait_ti *r, int rank, bool is_send, struct strait_t
     return 0;
 }
 
-/* Node `at` waits for the first open request that matches; NULL: for all. Where none does, a test
- * has seen its end. */
-static int wait_for(struct strait_ti *r, int rank, int64_t at, struct strait_ti_open *open,
-                    const struct strait_ti_request *which, struct strait_error *err)
+/* Requests whose last test saw their end: of the rank's open ones at most n. */
+static int end_tested(struct strait_ti *r, int rank, size_t n, struct strait_error *err)
 {
-    for (size_t i = 0; i < open->n; i++) {
-        const struct strait_ti_request *o = &open->items[i];
-        if (which && (o->peer != which->peer || o->tag != which->tag))
-            continue;
-        if (strait_program_edge_add(r->in->graph, rank, o->node, (uint32_t)at, false, err) != 0)
-            return -1;
-        if (!which)
-            continue;
-        open->n--;
-        memmove(&open->items[i], &open->items[i + 1], (open->n - i) * sizeof(*open->items));
-        return 0;
+    for (int kind = 0; kind < 2; kind++) {
+        struct strait_ti_open *open = &r->ranks[rank].open[kind];
+        for (size_t i = 0; i < open->n && n > 0;) {
+            if (open->items[i].tested_at < 0) {
+                i++;
+                continue;
+            }
+            if (settle(r, rank, open->items[i].tested_at, open, &open->items[i], err) != 0)
+                return -1;
+            n--;
+        }
     }
-    open->n = which ? open->n : 0;
+    return 0;
+}
+
+int strait_ti_finish(struct strait_ti *r, struct strait_error *err)
+{
+    for (int rank = 0; rank < r->n_ranks; rank++)
+        if (end_tested(r, rank, SIZE_MAX, err) != 0)
+            return -1;
+    return 0;
+}
+
+/* Node `at` waits for the first open request that matches; where none does, nothing is open. */
+static int wait_for(struct strait_ti *r, int rank, int64_t at, struct strait_ti_open *open,
+                    int32_t peer, int32_t tag, struct strait_error *err)
+{
+    struct strait_ti_request *o = find(open, peer, tag);
+    return o ? settle(r, rank, at, open, o, err) : 0;
+}
+
+/* Node `at` waits for all open requests. If it names fewer, tests saw the end of some. */
+static int wait_for_all(struct strait_ti *r, int rank, int64_t at, const struct strait_ti_line *l,
+                        struct strait_error *err)
+{
+    struct strait_ti_open *open = r->ranks[rank].open;
+    const size_t n_open = open[0].n + open[1].n;
+    int64_t n;
+    if (l->n_words > 0 && strait_source_integer(&n, l->words[0], NULL, 0, INT32_MAX) &&
+        (size_t)n < n_open && end_tested(r, rank, n_open - (size_t)n, err) != 0)
+        return -1;
+    for (int kind = 0; kind < 2; kind++) {
+        for (size_t i = 0; i < open[kind].n; i++)
+            if (strait_program_edge_add(r->in->graph, rank, open[kind].items[i].node, (uint32_t)at,
+                                        false, err) != 0)
+                return -1;
+        open[kind].n = 0;
+    }
     return 0;
 }
 
@@ -123,13 +180,27 @@ static int read_flop(const struct strait_ti *r, double *out, const struct strait
                : fail_word(r, l, i, "floating point operations", err);
 }
 
+/* MPI_ANY_SOURCE and MPI_ANY_TAG as SMPI numbers them. */
+static int refuse_any(const struct strait_ti *r, const struct strait_ti_line *l,
+                      struct strait_error *err)
+{
+    static const char *const any[] = {"-333", "-444"}, *const names[] = {"source", "tag"};
+    for (int i = 0; i < 2 && i < l->n_words; i++)
+        if (strcmp(l->words[i], any[i]) == 0)
+            return strait_source_fail_line(r->s, err,
+                                           "expected a %s, found %s, any %s: which message %s "
+                                           "meets is not in the trace",
+                                           names[i], any[i], names[i], l->action);
+    return 0;
+}
+
 static int read_message(struct strait_ti *r, const struct strait_ti_line *l,
                         struct strait_error *err)
 {
     const bool is_async = l->action[0] == 'i', is_send = strstr(l->action, "send") != NULL;
     struct strait_program_node node = {.kind = is_send ? STRAIT_PROGRAM_SEND : STRAIT_PROGRAM_RECV};
-    if (read_rank_word(r, &node.peer, l, 0, err) != 0 || read_tag(r, &node.tag, l, 1, err) != 0 ||
-        read_bytes(r, &node.bytes, l, 2, 3, err) != 0)
+    if ((!is_send && refuse_any(r, l, err) != 0) || read_rank_word(r, &node.peer, l, 0, err) != 0 ||
+        read_tag(r, &node.tag, l, 1, err) != 0 || read_bytes(r, &node.bytes, l, 2, 3, err) != 0)
         return -1;
     if (node.peer == l->rank)
         return strait_source_fail_line(r->s, err, "expected another rank than %d itself", l->rank);
@@ -137,10 +208,10 @@ static int read_message(struct strait_ti *r, const struct strait_ti_line *l,
     if (at < 0 || !is_async)
         return at < 0 ? -1 : 0;
     return remember(r, l->rank, is_send,
-                    (struct strait_ti_request){(uint32_t)at, node.peer, node.tag}, err);
+                    (struct strait_ti_request){(uint32_t)at, node.peer, node.tag, -1}, err);
 }
 
-/* "wait src dst tag" or "waitall". */
+/* "wait src dst tag" or "waitall n". */
 static int read_wait(struct strait_ti *r, const struct strait_ti_line *l, bool is_all,
                      struct strait_error *err)
 {
@@ -150,14 +221,41 @@ static int read_wait(struct strait_ti *r, const struct strait_ti_line *l, bool i
                     read_rank_word(r, &dst, l, 1, err) != 0 || read_tag(r, &tag, l, 2, err) != 0))
         return -1;
     const int64_t at = add(r, l->rank, nothing, true, err);
-    for (int is_send = 0; at >= 0 && is_send < 2; is_send++) {
-        const struct strait_ti_request which = {.peer = is_send ? dst : src, .tag = tag};
-        if ((is_all || (is_send ? src : dst) == l->rank) &&
-            wait_for(r, l->rank, at, &r->ranks[l->rank].open[is_send], is_all ? NULL : &which,
+    if (at >= 0 && is_all)
+        return wait_for_all(r, l->rank, at, l, err);
+    for (int is_send = 0; at >= 0 && is_send < 2; is_send++)
+        if ((is_send ? src : dst) == l->rank &&
+            wait_for(r, l->rank, at, &r->ranks[l->rank].open[is_send], is_send ? dst : src, tag,
                      err) != 0)
             return -1;
-    }
     return at < 0 ? -1 : 0;
+}
+
+/* "test src dst tag". Whether it saw the end is not in the trace: the request's last test did,
+ * unless a wait follows. Tests that follow one another are one node. */
+static int read_test(struct strait_ti *r, const struct strait_ti_line *l, struct strait_error *err)
+{
+    const struct strait_program_node nothing = {.kind = STRAIT_PROGRAM_NOTHING, .peer = -1};
+    struct strait_ti_rank *k = &r->ranks[l->rank];
+    int32_t src = -1, dst = -1, tag = 0;
+    r->has_tests = true;
+    if (read_rank_word(r, &src, l, 0, err) != 0 || read_rank_word(r, &dst, l, 1, err) != 0 ||
+        read_tag(r, &tag, l, 2, err) != 0)
+        return -1;
+    if (k->last < 0 || k->last != k->test) {
+        const int64_t at = add(r, l->rank, nothing, true, err);
+        if (at < 0)
+            return -1;
+        k->test = at;
+    }
+    for (int is_send = 0; is_send < 2; is_send++) {
+        struct strait_ti_request *o = (is_send ? src : dst) == l->rank
+                                          ? find(&k->open[is_send], is_send ? dst : src, tag)
+                                          : NULL;
+        if (o)
+            o->tested_at = k->test;
+    }
+    return 0;
 }
 
 /* "sendRecv sendcount dst recvcount src [type type]", both at once, tag 0. */
@@ -282,10 +380,8 @@ int strait_ti_action(struct strait_ti *r, const struct strait_ti_line *l, struct
     }
     if (is_one_of(l->action, skipped))
         return 0;
-    if (strcmp(l->action, "test") == 0) {
-        r->has_tests = true;
-        return 0;
-    }
+    if (strcmp(l->action, "test") == 0)
+        return read_test(r, l, err);
     if (strcmp(l->action, "compute") == 0 || strcmp(l->action, "sleep") == 0)
         return read_time(r, l, err);
     if (is_one_of(l->action, messages))

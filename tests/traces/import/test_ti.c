@@ -109,6 +109,52 @@ static void several_requests(void)
     strait_import_release(&in);
 }
 
+/* As a program polls: the receives 0, 3 and 7 end at their last tests (nodes 1, 4 and 8; one for
+ * tests in a row): the first since the next has its peer and tag, the others since the waitall names
+ * one request, which is the send (6). The wait after a test waits itself (12 for 10). */
+static void polled(void)
+{
+    static const struct {
+        uint32_t to, n, from[2];
+    } all[] = {{1, 1, {0}},    {2, 1, {1}},    {4, 2, {2, 3}},
+               {8, 2, {5, 7}}, {9, 2, {8, 6}}, {12, 2, {11, 10}}};
+    struct strait_import in;
+    struct strait_error err;
+    CU_ASSERT_EQUAL_FATAL(
+        import_text(&in,
+                    "0 init\n1 init\n0 irecv 1 4 10\n0 test 1 0 4\n0 test 1 0 4\n0 compute 5\n"
+                    "0 irecv 1 4 10\n0 test 1 0 4\n0 compute 6\n0 isend 1 6 10\n0 irecv 1 5 10\n"
+                    "0 test 1 0 5\n0 waitall 1\n0 irecv 1 6 10\n0 test 1 0 6\n0 wait 1 0 6\n"
+                    "1 send 0 4 10\n1 send 0 4 10\n1 send 0 5 10\n1 send 0 6 10\n1 recv 0 6 10\n",
+                    &err),
+        0);
+    const struct strait_program_rank *r = &in.graph->ranks[0];
+    CU_ASSERT_EQUAL_FATAL(r->n_nodes, 13);
+    for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
+        strait_test_context("node %u", all[i].to);
+        CU_ASSERT_EQUAL(r->n_before[all[i].to], all[i].n);
+        for (size_t k = 0; k < all[i].n; k++)
+            CU_ASSERT_TRUE(waits(&in, all[i].to, all[i].from[k]));
+    }
+    strait_import_release(&in);
+}
+
+/* Nothing but tests until the end of the trace: the last one saw the end. */
+static void polled_last(void)
+{
+    struct strait_import in;
+    struct strait_error err;
+    CU_ASSERT_EQUAL_FATAL(import_text(&in,
+                                      "0 init\n1 init\n0 irecv 1 4 10\n0 test 1 0 4\n"
+                                      "0 compute 5\n0 test 1 0 4\n1 send 0 4 10\n",
+                                      &err),
+                          0);
+    CU_ASSERT_EQUAL_FATAL(in.graph->ranks[0].n_nodes, 4);
+    CU_ASSERT_FALSE(waits(&in, 1, 0));
+    CU_ASSERT_TRUE(waits(&in, 3, 0));
+    strait_import_release(&in);
+}
+
 /* Bytes as program.h says: all n shares of alltoall and reducescatter, one share of the others. */
 static void collectives(void)
 {
@@ -161,6 +207,9 @@ static void refused(void)
         {"0 init\n1 init\n0 send 1 0 1e30\n", ":3", "a number of elements"},
         {"0 init\n1 init\n0 send 1 0 1 99\n", ":3", "the number of a data type (0 to 27)"},
         {"0 init\n1 init\n0 send 1 0.5 1\n", ":3", "expected a tag"},
+        {"0 init\n1 init\n0 irecv -333 7 1\n", ":3", "found -333, any source"},
+        {"0 init\n1 init\n0 recv 1 -444 1\n", ":3", "found -444, any tag"},
+        {"0 init\n1 init\n0 test 1\n", ":3", "expected a rank of the trace as amount 2 of test"},
         {"0 init\n1 init\n0 reducescatter 5\n", ":3", "expected 2 numbers of elements"},
         {"0 init\n1 init\n0 barrier\n", "",
          "found call 0 barrier of 0 bytes on rank 0 and nothing"},
@@ -297,6 +346,8 @@ static const struct strait_test tests[] = {
     {"elements are bytes by their type, or by the argument of init", sizes},
     {"of several requests a wait takes the first of its peer and tag, waitall the rest",
      several_requests},
+    {"a request that nothing waits for ended at its last test", polled},
+    {"the last test of a trace saw the end of what it tests", polled_last},
     {"a wait waits for its request, and what follows a request does not", requests},
     {"each collective has its bytes and its root", collectives},
     {"whatever is wrong is refused with its line", refused},
