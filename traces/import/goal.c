@@ -14,7 +14,7 @@ struct reader {
     struct strait_labels labels; /* of this rank; value: node + 1, 0: not defined yet */
     int rank;                    /* -1: between ranks */
     bool *seen;                  /* ranks */
-    bool has_nics;
+    bool has_nics, in_comment;
     struct strait_goal_order order; /* of a rank that is looked at */
 };
 
@@ -174,8 +174,30 @@ static int begin_rank(struct reader *r, char *rest, struct strait_error *err)
     return 0;
 }
 
+/* Comments become spaces: to the end of the line, or to a mark that may be on a later one. */
+static void blank_comments(struct reader *r, char *line)
+{
+    char *at = line, *end = line;
+    while (end) {
+        if (!r->in_comment)
+            while ((at = strchr(at, '/')) && at[1] != '/' && at[1] != '*')
+                at++;
+        if (!at)
+            return;
+        const bool is_line = !r->in_comment && at[1] == '/';
+        end = is_line ? NULL : strstr(at + (r->in_comment ? 0 : 2), "*/");
+        r->in_comment = !is_line && !end;
+        if (end) {
+            memset(at, ' ', (size_t)(end + 2 - at));
+            at = end + 2;
+        }
+    }
+    *at = '\0';
+}
+
 static int read_line(struct reader *r, char *line, struct strait_error *err)
 {
+    blank_comments(r, line);
     char *rest = line, *word = strait_source_word(&rest);
     if (!word)
         return 0;
@@ -206,6 +228,7 @@ static int read_head(struct reader *r, struct strait_error *err)
     int64_t n_ranks;
     int more = 1;
     while (!word && (more = strait_source_line(r->s, &line, err)) > 0) {
+        blank_comments(r, line);
         rest = line;
         word = strait_source_word(&rest);
     }

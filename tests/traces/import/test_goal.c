@@ -55,6 +55,27 @@ static void order(void)
     strait_import_release(&in);
 }
 
+/* As Schedgen writes them, and as txt2bin takes them: between lines, behind operations, over several
+ * lines, several in a line; what is inside is not read. */
+static void comments(void)
+{
+    struct strait_import in;
+    struct strait_error err;
+    CU_ASSERT_EQUAL_FATAL(
+        import_text(&in,
+                    "num_ranks 1 // one\n/* before */ rank 0 { /* none\nz: calc 9\n*/\n"
+                    "/* Iallreduce begin */\na: calc /* 7 */ 5 // a requires b\n"
+                    "b: /**/ calc 6 /* x */ cpu 1 /* y\n*/ \nb requires a /* } */\n}\n",
+                    &err),
+        0);
+    const struct strait_program_rank *r = in.graph->ranks;
+    CU_ASSERT_EQUAL_FATAL(r->n_nodes, 2);
+    CU_ASSERT_EQUAL(r->n_edges, 1);
+    CU_ASSERT_DOUBLE_EQUAL(r->nodes[0].time_s, 5e-9, 1e-18);
+    CU_ASSERT_EQUAL(r->nodes[1].unit, STRAIT_PROGRAM_CPU + 1);
+    strait_import_release(&in);
+}
+
 /* What is in order is not kept, and read once; what leaves a doubt is kept and refused as it is:
  * a dependency that leads back, a message without its other end, one with too little room. */
 static void looked_at(void)
@@ -212,6 +233,7 @@ static void refused_binaries(void)
 }
 
 static const struct strait_test tests[] = {
+    {"comments of both kinds are left out", comments},
     {"a ring of three ranks becomes its nodes, messages and dependencies", ring},
     {"labels may come late, messages meet in order, irequires waits for a beginning", order},
     {"a look keeps nothing of what is in order, and doubts the rest", looked_at},
