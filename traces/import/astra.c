@@ -13,7 +13,8 @@ enum { MAX_LAYERS = 100000, MAX_LINES = 10000000 };
 
 static bool sniff(const char *head, size_t n)
 {
-    static const char *const begins[] = {"MICRO", "DATA", "MODEL", "HYBRID_"};
+    static const char *const begins[] = {"MICRO", "DATA", "MODEL", "HYBRID_",
+                                         "DISTRIBUTED_INFERENCE"};
     (void)n;
     head += strspn(head, " \t\r\n");
     for (size_t i = 0; i < sizeof(begins) / sizeof(begins[0]); i++)
@@ -27,7 +28,7 @@ struct reader {
     struct strait_source *s;
     struct strait_plain_layers layers;
     json_t *collectives; /* {"fwd ALLREDUCE": bytes} */
-    double update;
+    double update, fwd_s, bwd_s; /* of layers before the first one with gradients */
     size_t n_without;
 };
 
@@ -72,13 +73,17 @@ static int read_layer(struct reader *r, char *line, struct strait_error *err)
     layer.fwd_s = times[0] * UNIT_S;
     layer.bwd_s = (times[1] + times[2]) * UNIT_S;
     layer.n_elems = sizes[2] / 4;
-    if (layer.n_elems < 1) { /* its time counts for the layer before */
+    if (layer.n_elems < 1) { /* its time counts for the layer before, or for the first */
+        struct strait_plain_layer *last =
+            r->layers.n > 0 ? &r->layers.items[r->layers.n - 1] : NULL;
         r->n_without++;
-        if (r->layers.n > 0) {
-            r->layers.items[r->layers.n - 1].fwd_s += layer.fwd_s;
-            r->layers.items[r->layers.n - 1].bwd_s += layer.bwd_s;
-        }
+        *(last ? &last->fwd_s : &r->fwd_s) += layer.fwd_s;
+        *(last ? &last->bwd_s : &r->bwd_s) += layer.bwd_s;
         return 0;
+    }
+    if (r->layers.n == 0) {
+        layer.fwd_s += r->fwd_s;
+        layer.bwd_s += r->bwd_s;
     }
     if (r->layers.n == MAX_LAYERS)
         return strait_source_fail_line(
@@ -133,19 +138,19 @@ static int finish(struct reader *r, struct strait_error *err)
     if (r->n_without > 0)
         strait_import_inferred(in,
                                "%zu layers send no weight gradient: their times count for the "
-                               "layer before",
+                               "layer before, or for the first that does",
                                r->n_without);
+    if (r->layers.n == 0) /* first: the reason why no table can be made */
+        strait_import_missing(in, "layers: none sends a weight gradient");
     if (r->update > 0)
         strait_import_missing(in, "a place for the update times in a layer table: %g us in all",
                               r->update * UNIT_S * 1e6);
     strait_import_missing(in,
                           "collectives of forward passes and input gradients in a layer table: a "
                           "strategy of data parallelism sends weight gradients alone");
-    if (r->layers.n > 0)
-        return strait_plain_layers_finish(&r->layers, in, "an ASTRA-sim text workload",
-                                          "accelerator", err);
-    strait_import_missing(in, "layers: none sends a weight gradient");
-    return 0;
+    return r->layers.n == 0 ? 0
+                            : strait_plain_layers_finish(
+                                  &r->layers, in, "an ASTRA-sim text workload", "accelerator", err);
 }
 
 static int read_all(struct strait_import *in, struct strait_source *s, struct strait_error *err)

@@ -31,7 +31,7 @@ struct strait_chakra {
     int rank, n_ranks;
     struct strait_labels ids;    /* of this rank; value: node + 1 */
     struct strait_labels groups; /* names; value: bit for what is said of it */
-    size_t n_memory, n_unknown, n_comm;
+    size_t n_memory, n_unknown, n_comm, n_calls;
     struct strait_chakra_node node; /* the current one */
 };
 

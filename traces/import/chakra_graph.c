@@ -88,6 +88,11 @@ static int fill_collective(struct strait_chakra *c, struct strait_source *s,
                            struct strait_program_node *out, struct strait_error *err)
 {
     const struct strait_chakra_node *n = &c->node;
+    if (n->comm_type == -1)
+        return strait_source_fail_byte(s, err,
+                                       "expected a comm_type and a comm_size of node %llu, a "
+                                       "collective, found none",
+                                       (unsigned long long)n->id);
     if (!is_whole(n->comm_type, N_TYPES - 1))
         return refuse(c, s, err, "a comm_type from 0 to 9", n->comm_type);
     out->kind = STRAIT_PROGRAM_COLLECTIVE;
@@ -128,6 +133,15 @@ static int fill_message(struct strait_chakra *c, struct strait_source *s,
     return 0;
 }
 
+static int fill_compute(const struct strait_chakra_node *n, struct strait_program_node *out)
+{
+    out->kind = STRAIT_PROGRAM_COMPUTE;
+    out->unit = n->is_cpu ? STRAIT_PROGRAM_CPU : STRAIT_PROGRAM_ACCEL;
+    out->time_s = n->duration_us * 1e-6;
+    out->flop = n->duration_us > 0 ? 0 : n->n_ops;
+    return 0;
+}
+
 static int fill(struct strait_chakra *c, struct strait_source *s, struct strait_program_node *out,
                 struct strait_error *err)
 {
@@ -137,6 +151,10 @@ static int fill(struct strait_chakra *c, struct strait_source *s, struct strait_
         return refuse(c, s, err, "a duration and a count of operations", n->duration_us);
     switch (is_whole(n->kind, 100) ? (int)n->kind : 0) {
     case STRAIT_CHAKRA_COLLECTIVE:
+        if (n->is_cpu && n->comm_type == -1) { /* the call, whose kernel is another node */
+            c->n_calls++;
+            return fill_compute(n, out);
+        }
         c->n_comm++;
         return fill_collective(c, s, out, err);
     case STRAIT_CHAKRA_SEND:
@@ -147,11 +165,7 @@ static int fill(struct strait_chakra *c, struct strait_source *s, struct strait_
     case STRAIT_CHAKRA_MEM_STORE:
         c->n_memory++; /* fall through */
     case STRAIT_CHAKRA_COMP:
-        out->kind = STRAIT_PROGRAM_COMPUTE;
-        out->unit = n->is_cpu ? STRAIT_PROGRAM_CPU : STRAIT_PROGRAM_ACCEL;
-        out->time_s = n->duration_us * 1e-6;
-        out->flop = n->duration_us > 0 ? 0 : n->n_ops;
-        return 0;
+        return fill_compute(n, out);
     case STRAIT_CHAKRA_METADATA:
         return 0;
     default:
@@ -300,6 +314,9 @@ static void say(struct strait_chakra *c)
     strait_import_inferred(in, "a node without is_cpu_op computes on the accelerator");
     if (c->n_memory > 0)
         strait_import_inferred(in, "loads and stores take their durations on the accelerator");
+    if (c->n_calls > 0)
+        strait_import_inferred(in, "a collective on a CPU without comm_type is the call of another "
+                                   "node and takes its duration");
     if (c->n_ranks == 1 && c->n_comm > 0) {
         strait_import_missing(in,
                               "the other ranks: a name with \".0.\" stands for the files of all");

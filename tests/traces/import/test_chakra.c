@@ -94,6 +94,28 @@ static void json(void)
     strait_import_release(&in);
 }
 
+/* As Chakra's converter once wrote PyTorch's collectives: the call on the CPU, which takes its time;
+ * the kernel is another node. */
+static void calls(void)
+{
+    struct strait_import in;
+    struct strait_error err;
+    CU_ASSERT_EQUAL_FATAL(
+        import_text(
+            &in,
+            "{\"workload_graph\": [{\"Id\": 5, \"Name\": \"c10d::broadcast_\", \"NodeType\":"
+            " 7, \"is_cpu_op\": true, \"runtime\": 85, \"data_deps\": []}]}",
+            &err),
+        0);
+    const struct strait_program_rank *r = &in.graph->ranks[0];
+    CU_ASSERT_EQUAL_FATAL(r->n_nodes, 1);
+    CU_ASSERT_EQUAL(r->nodes[0].kind, STRAIT_PROGRAM_COMPUTE);
+    CU_ASSERT_EQUAL(r->nodes[0].unit, STRAIT_PROGRAM_CPU);
+    CU_ASSERT_DOUBLE_EQUAL(r->nodes[0].time_s, 85e-6, 1e-18);
+    CU_ASSERT_PTR_NOT_NULL(strstr(json_string_value(json_array_get(in.inferred, 1)), "the call"));
+    strait_import_release(&in);
+}
+
 #define NODES "{\"workload_graph\":["
 
 static void refused(void)
@@ -107,6 +129,8 @@ static void refused(void)
          "expected each id once, found node 1 again"},
         {NODES "{\"Id\":1,\"NodeType\":7,\"comm_type\":12}]}", ": at byte 55",
          "a comm_type from 0"},
+        {NODES "{\"Id\":1,\"NodeType\":7}]}", ": at byte 40",
+         "a comm_type and a comm_size of node 1, a collective, found none"},
         {NODES "{\"Id\":1,\"NodeType\":5,\"comm_dst\":0}]}", ": at byte 53",
          "another rank as comm_dst"},
         {NODES "{\"Id\":1,\"NodeType\":4,\"runtime\":-1}]}", ": at byte 53", "a duration"},
@@ -140,6 +164,7 @@ static void of_another_rank(void)
 }
 
 static const struct strait_test tests[] = {
+    {"a collective on a CPU without a type is the call of another node", calls},
     {"a file of another rank than the first names the first", of_another_rank},
     {"what protoc encoded becomes nodes, groups and dependencies", encoded},
     {"a look at groups of some ranks keeps nothing", looked_at},

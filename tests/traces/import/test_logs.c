@@ -42,6 +42,32 @@ static void astra(void)
     strait_import_release(&in);
 }
 
+/* What comes before the first gradients counts for their layer: 300 and 300 + 301 of the embedding. A
+ * workload without gradients has no layers, and says so before anything else. */
+static void astra_first(void)
+{
+    struct strait_import in;
+    struct strait_error err;
+    CU_ASSERT_EQUAL_FATAL(
+        import_text(
+            &in,
+            "HYBRID_DLRM\t4\n2\nembedding -1 300 ALLTOALL 800 300 ALLTOALL 800 301 NONE 0 98\n"
+            "mlp\t-1\t1280\tNONE\t0\t794\tNONE\t0\t896\tALLREDUCE\t4000\t13\n",
+            &err),
+        0);
+    expect_row(in.model, 0, "mlp", 1000, 1.58e-6, 2.291e-6, 2.291e-6);
+    strait_import_release(&in);
+    CU_ASSERT_EQUAL_FATAL(import_text(&in,
+                                      "DISTRIBUTED_INFERENCE\n1\n"
+                                      "l -1 5 ALLTOALL 800 5 NONE 0 5 NONE 0 5\n",
+                                      &err),
+                          0);
+    CU_ASSERT_PTR_NULL(in.model);
+    CU_ASSERT_STRING_EQUAL(json_string_value(json_array_get(in.missing, 0)),
+                           "layers: none sends a weight gradient");
+    strait_import_release(&in);
+}
+
 static const char mgwfbp_text[] =
     "10:00 INFO layerwise backward times: [0.003, 0.002, np.float64(0.001)]\n"
     "10:00 INFO layerwise backward sizes: [100, 200, 700]\n"
@@ -326,6 +352,7 @@ static void many_layers(void)
 
 static const struct strait_test tests[] = {
     {"an ASTRA-sim workload's layers have its times and sizes", astra},
+    {"times before an ASTRA-sim workload's first gradients count for their layer", astra_first},
     {"a workload of more layers than a table has is refused", many_layers},
     {"a log of MG-WFBP gives backward times, and divides the forward pass", mgwfbp},
     {"a Horovod timeline gives sizes and when tensors are ready", horovod},
