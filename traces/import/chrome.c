@@ -15,6 +15,11 @@ void strait_chrome_release(struct strait_chrome *c)
     strait_pull_release(&c->json);
 }
 
+bool strait_chrome_is_cut(const struct strait_chrome *c)
+{
+    return c->json.is_cut;
+}
+
 /* A text or number that follows, as text, cut at cap. */
 static int take_text(struct strait_pull_json *p, char *out, size_t cap)
 {
@@ -207,10 +212,12 @@ int strait_chrome_next(struct strait_chrome *c, struct strait_chrome_event *e)
                 return found;
         }
         const enum strait_pull piece = strait_pull_next(p);
-        if (piece == STRAIT_PULL_OBJECT)
-            return take_event(p, e);
-        if (piece == STRAIT_PULL_ERROR)
-            return -1;
+        const int taken = piece == STRAIT_PULL_OBJECT  ? take_event(p, e)
+                          : piece == STRAIT_PULL_ERROR ? -1
+                                                       : 0;
+        c->has_ended = taken < 0;
+        if (taken != 0)
+            return p->is_cut ? 0 : taken;
         if (piece == STRAIT_PULL_END || (piece == STRAIT_PULL_ARRAY_END && p->depth == 0)) {
             c->has_ended = true;
             return piece == STRAIT_PULL_END || strait_pull_next(p) == STRAIT_PULL_END ? 0 : -1;

@@ -27,5 +27,7 @@ struct strait_chrome {
 void strait_chrome_begin(struct strait_chrome *c, struct strait_source *s,
                          struct strait_error *err);
 void strait_chrome_release(struct strait_chrome *c);
-/** The next event. Returns: 1, or 0 after the last, or -1 with *err */
+/** The next event. Returns: 1, or 0 after the last whole one, or -1 with *err */
 int strait_chrome_next(struct strait_chrome *c, struct strait_chrome_event *e);
+/** Whether the file ends within an event, which is left out then. */
+bool strait_chrome_is_cut(const struct strait_chrome *c);

@@ -252,9 +252,9 @@ static long read_times(double **times, size_t *cap, const char *text)
 {
     size_t n = 0;
     for (const char *c = text + strspn(text, " ;"); *c; c += strspn(c, " ;")) {
-        char *end;
-        const double x = strtod(c, &end);
-        if (end == c || !(x >= 0 && x < 1e15) || (n > 0 && x < (*times)[n - 1]))
+        double x;
+        const char *end = strait_source_double(&x, c);
+        if (!end || !(x >= 0 && x < 1e15) || (n > 0 && x < (*times)[n - 1]))
             return -1;
         if (n == *cap) {
             const size_t larger = *cap ? 2 * *cap : 64;

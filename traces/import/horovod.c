@@ -105,11 +105,13 @@ static void count_call(struct reader *r, const char *name, double time_us)
         json_real(json_real_value(json_object_get(entry, "time_s")) + time_us * 1e-6));
 }
 
+/* The timeline as a whole is process 0, and marks of cycles have none. */
 static bool take(struct reader *r, const struct strait_chrome_event *e)
 {
-    struct tensor *t = e->lane[0] == '0' && e->lane[1] == '/' ? NULL : tensor_of(r, e->lane);
+    const bool is_whole = e->lane[0] == '/' || (e->lane[0] == '0' && e->lane[1] == '/');
+    struct tensor *t = is_whole ? NULL : tensor_of(r, e->lane);
     if (!t)
-        return r->n < MAX_TENSORS || (e->lane[0] == '0' && e->lane[1] == '/');
+        return is_whole || r->n < MAX_TENSORS;
     if (e->phase == 'M' && strcmp(e->name, "process_name") == 0)
         snprintf(t->name, sizeof(t->name), "%.63s", e->arg_name);
     if (e->phase == 'B' && t->n_open < MAX_OPEN) {
@@ -188,6 +190,8 @@ static int finish(struct reader *r, struct strait_error *err)
     strait_import_fact(in, "tensors", json_integer((json_int_t)r->n));
     strait_import_fact(in, "iterations", json_integer((json_int_t)n_iterations));
     strait_import_fact(in, "activities", json_incref(r->calls));
+    if (n_shapes == 0) /* first: the reason why no table can be made */
+        strait_import_missing(in, "shapes of tensors");
     strait_import_missing(in,
                           "forward passes, the optimiser and the device: the timeline has calls "
                           "alone; they take no time");
@@ -202,8 +206,6 @@ static int finish(struct reader *r, struct strait_error *err)
                      ? -1
                      : strait_plain_layers_finish(&layers, in, "a timeline of Horovod, medians",
                                                   "accelerator", err);
-    } else {
-        strait_import_missing(in, "shapes of tensors");
     }
     free(layers.items);
     return status;
@@ -222,6 +224,8 @@ static int read_all(struct strait_import *in, struct strait_source *s, struct st
             break;
         }
     const int status = more < 0 ? -1 : finish(&r, err);
+    if (strait_chrome_is_cut(&c))
+        strait_import_missing(in, "the end: the file is cut off within an event");
     strait_chrome_release(&c);
     strait_labels_release(&r.lanes);
     for (size_t i = 0; i < r.n; i++)

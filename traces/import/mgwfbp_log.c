@@ -26,11 +26,11 @@ static int read_list(struct list *list, const char *text, double max, struct str
 {
     list->n = 0;
     for (const char *c = text; *c != ']'; c += strspn(c, ", )")) {
-        char *end;
+        double x;
         if (strncmp(c, "np.", 3) == 0 && strchr(c, '('))
             c = strchr(c, '(') + 1;
-        const double x = strtod(c, &end);
-        if (end == c || !(x >= 0 && x <= max) || list->n == MAX_ITEMS)
+        const char *end = strait_source_double(&x, c);
+        if (!end || !(x >= 0 && x <= max) || list->n == MAX_ITEMS)
             return strait_source_fail_line(s, err,
                                            "expected numbers from 0 to %g in a list that ends "
                                            "with \"]\", found \"%.20s\"",

@@ -22,13 +22,18 @@ int strait_pull_fail(struct strait_pull_json *p, const char *expected)
 {
     const bool at_end = strait_source_fill(p->s, 1) == 0;
     const unsigned char c = at_end ? 0 : p->s->buffer[p->s->at];
-    if (!p->has_failed && at_end)
-        strait_source_fail_byte(p->s, p->err, "expected %s, found the end of the file", expected);
-    else if (!p->has_failed && c > 32 && c < 127)
-        strait_source_fail_byte(p->s, p->err, "expected %s, found \"%c\"", expected, c);
-    else if (!p->has_failed)
-        strait_source_fail_byte(p->s, p->err, "expected %s, found the byte 0x%02x", expected, c);
+    if (p->has_failed)
+        return -1;
     p->has_failed = true;
+    p->is_cut = p->is_lenient && at_end && !p->s->has_failed && p->depth > 1 && p->closes[0] == ']';
+    if (p->is_cut)
+        return -1;
+    if (at_end)
+        strait_source_fail_byte(p->s, p->err, "expected %s, found the end of the file", expected);
+    else if (c > 32 && c < 127)
+        strait_source_fail_byte(p->s, p->err, "expected %s, found \"%c\"", expected, c);
+    else
+        strait_source_fail_byte(p->s, p->err, "expected %s, found the byte 0x%02x", expected, c);
     return -1;
 }
 

@@ -4,7 +4,7 @@
 #include "source.h"
 
 enum strait_pull {
-    STRAIT_PULL_ERROR = -1, /* *err was set; every further call gives this */
+    STRAIT_PULL_ERROR = -1, /* *err was set, or is_cut; every further call gives this */
     STRAIT_PULL_END,        /* of the file */
     STRAIT_PULL_OBJECT,
     STRAIT_PULL_OBJECT_END,
@@ -29,8 +29,8 @@ struct strait_pull_json {
     int depth;
     bool needs_comma, after_key, has_failed;
     /* Accept what trace viewers accept: a comma before a closing bracket, and a file that ends
-     * inside its outermost array. */
-    bool is_lenient;
+     * inside its outermost array; within a value of it, is_cut is set in place of *err. */
+    bool is_lenient, is_cut;
 };
 
 /** Begin; borrows s and err until release. */

@@ -263,20 +263,29 @@ static const char *decimal(double *out, const char *text)
 #endif
 }
 
+static const char *plain(double *out, const char *text)
+{
+    const char *rest = whole(out, text);
+    return rest ? rest : decimal(out, text);
+}
+
+const char *strait_source_double(double *out, const char *text)
+{
+    const char *rest = plain(out, text);
+    char *end;
+    if (rest)
+        return rest;
+    *out = strtod(text, &end);
+    return end == text ? NULL : end;
+}
+
 bool strait_source_number(double *out, const char *text, const char *suffix, double min, double max)
 {
-    char *end;
-    const char *rest = text ? whole(out, text) : NULL;
-    if (text && !rest)
-        rest = decimal(out, text);
+    const char *rest = text ? plain(out, text) : NULL;
     if (!rest) {
         if (!text || !((*text >= '0' && *text <= '9') || strchr("+-.", *text)) || !*text ||
-            strpbrk(text, "xXnN"))
+            strpbrk(text, "xXnN") || !(rest = strait_source_double(out, text)) || !isfinite(*out))
             return false;
-        *out = strtod(text, &end);
-        if (end == text || !isfinite(*out))
-            return false;
-        rest = end;
     }
     return (!*rest || (suffix && strcmp(rest, suffix) == 0)) && *out >= min && *out <= max;
 }

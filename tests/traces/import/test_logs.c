@@ -94,6 +94,7 @@ static void mgwfbp(void)
 static const char horovod_text[] =
     "[\n{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":0,\"args\":"
     "{\"start_time_since_epoch_in_micros\":1}},\n"
+    "{\"ph\":\"i\",\"name\":\"CYCLE_START\",\"ts\":90,\"s\":\"g\"},"
     "{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":1,\"args\":{\"name\":\"g.fc\"}},\n"
     "{\"ph\":\"B\",\"name\":\"NEGOTIATE_ALLREDUCE\",\"ts\":100,\"pid\":1},\n"
     "{\"ph\":\"X\",\"name\":\"0\",\"ts\":100,\"pid\":1,\"dur\":0},\n"
@@ -119,6 +120,7 @@ static void horovod(void)
     CU_ASSERT_STRING_EQUAL(in.format->name, "horovod");
     expect_row(in.model, 0, "g.conv", 64, 0, 500e-6, 500e-6);
     expect_row(in.model, 1, "g.fc", 2560, 0, 0, 0);
+    CU_ASSERT_EQUAL(json_integer_value(json_object_get(in.facts, "tensors")), 2); /* no mark */
     const json_t *nccl = json_object_get(json_object_get(in.facts, "activities"), "NCCL_ALLREDUCE");
     CU_ASSERT_DOUBLE_EQUAL(json_real_value(json_object_get(nccl, "time_s")), 200e-6, 1e-12);
     const size_t n_activities = json_object_size(json_object_get(in.facts, "activities"));
@@ -129,6 +131,24 @@ static void horovod(void)
     strstr(text, "NCCL")[2] = '\xcf';
     CU_ASSERT_EQUAL_FATAL(import_text(&in, text, &err), 0);
     CU_ASSERT_EQUAL(json_object_size(json_object_get(in.facts, "activities")), n_activities - 1);
+    strait_import_release(&in);
+}
+
+/* Horovod flushes its file at any byte: what is whole counts, the rest is said to be missing. Here
+ * the last event, the second readiness of g.conv, ends in its name. */
+static void horovod_cut(void)
+{
+    static const char last[] = "LREDUCE\",\"ts\":1500,\"pid\":2},\n";
+    struct strait_import in;
+    struct strait_error err;
+    char text[sizeof(horovod_text)];
+    memcpy(text, horovod_text, sizeof(text));
+    text[strlen(text) - strlen(last)] = '\0';
+    CU_ASSERT_EQUAL_FATAL(import_text(&in, text, &err), 0);
+    expect_row(in.model, 0, "g.conv", 64, 0, 300e-6, 300e-6);
+    const json_t *missing = in.missing;
+    CU_ASSERT_STRING_EQUAL(json_string_value(json_array_get(missing, json_array_size(missing) - 1)),
+                           "the end: the file is cut off within an event");
     strait_import_release(&in);
 }
 
@@ -356,6 +376,7 @@ static const struct strait_test tests[] = {
     {"a workload of more layers than a table has is refused", many_layers},
     {"a log of MG-WFBP gives backward times, and divides the forward pass", mgwfbp},
     {"a Horovod timeline gives sizes and when tensors are ready", horovod},
+    {"a Horovod timeline that is cut off counts as far as it goes", horovod_cut},
     {"FedScale's devices become ports and slowness", devices},
     {"a slowness has six digits, however large it is", six_digits},
     {"many devices are sorted by rate and then by computation", many_devices},

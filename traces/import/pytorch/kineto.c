@@ -208,6 +208,8 @@ static int read_all(struct strait_import *in, struct strait_source *s, struct st
         say(&k, &c, n_events);
         status = strait_kineto_layers(&k, err);
     }
+    if (strait_chrome_is_cut(&c))
+        strait_import_missing(in, "the end: the file is cut off within an event");
     strait_chrome_release(&c);
     strait_kineto_release(&k);
     return status;
