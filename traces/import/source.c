@@ -294,6 +294,14 @@ bool strait_source_integer(int64_t *out, const char *text, const char *suffix, i
                            int64_t max)
 {
     double x;
+    int64_t digits = 0;
+    const char *c = text;
+    while (c && *c >= '0' && *c <= '9' && c < text + 15)
+        digits = 10 * digits + (*c++ - '0');
+    if (c > text && !*c) { /* as most are */
+        *out = digits;
+        return digits >= min && digits <= max;
+    }
     if (!strait_source_number(&x, text, suffix, (double)min, (double)max) || x != floor(x) ||
         fabs(x) > 9007199254740992.0)
         return false;

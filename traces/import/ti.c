@@ -96,12 +96,27 @@ static int add_path(struct list *list, const char *of, const char *name, struct 
     return list->paths[list->n++] ? 0 : strait_error_memory(err, of);
 }
 
+/* "12 compute 5": a line's rank, which alone the first pass asks for, where an action follows it. */
+static bool is_ranked(struct strait_ti *r, const char *line)
+{
+    int rank = 0;
+    const char *c = line;
+    for (; *c >= '0' && *c <= '9' && rank < STRAIT_PROGRAM_MAX_RANKS; c++)
+        rank = 10 * rank + (*c - '0');
+    if (c == line || *c != ' ' || c[1] <= ' ' || rank >= STRAIT_PROGRAM_MAX_RANKS)
+        return false;
+    r->highest = rank > r->highest ? rank : r->highest;
+    return true;
+}
+
 /* Lines that do not begin with a rank are files. */
 static int read_list(struct strait_ti *r, struct list *list, struct strait_error *err)
 {
     char *line;
     int more;
     while ((more = strait_source_line(r->s, &line, err)) > 0) {
+        if (list->n == 0 && is_ranked(r, line))
+            continue;
         char *rest = line, *word = strait_source_word(&rest);
         const bool is_path =
             word && r->highest < 0 && (word[0] < '0' || word[0] > '9' || strchr(word, '.'));
