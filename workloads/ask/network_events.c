@@ -97,9 +97,13 @@ static bool is_client(const struct strait_network *n, int i)
 static int check_on(const struct strait_network *n, const struct event *e, struct strait_object *o,
                     struct strait_error *err)
 {
-    const char *names[MAX_NAMES + 1] = {"clients", "server", "sites"};
+    const char *names[MAX_NAMES + 1] = {"clients"};
     char where[STRAIT_JSON_POINTER_MAX * 2];
-    int n_names = 3, n_on = 0;
+    int n_names = 1, n_on = 0;
+    if (n->has_server)
+        names[n_names++] = "server";
+    if (n->n_sites > 0)
+        names[n_names++] = "sites";
     strait_object_where(o, "on", where, sizeof(where));
     for (int i = 0; i < strait_network_n_links(n); i++) {
         const struct strait_link *l = strait_network_link(n, i);

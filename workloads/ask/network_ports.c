@@ -42,6 +42,9 @@ static int read_jitter(struct strait_link *l, struct strait_network *owner, stru
     if (!name)
         return 0;
     strait_object_where(o, "distribution", where, sizeof(where));
+    if (!(l->jitter_s > 0) && !strait_object_has(o, "jitter") && !strait_object_has(o, "out") &&
+        !strait_object_has(o, "in"))
+        return strait_refuse(err, where, "expected a \"jitter\" beside it, found none");
     if (strait_jitter_load(&j, name, where, err) != 0)
         return -1;
     l->jitter = j;
@@ -212,11 +215,18 @@ static int reserve(struct strait_ports *p, long n_more, struct strait_error *err
                : strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "%zu ports do not fit in memory", n);
 }
 
-/* A name is that of one entry. */
+/* A name is that of one entry, and no word that events have for links of a kind. */
 static int check_name(const struct strait_ports *p, const char *name, struct strait_object *o,
                       struct strait_error *err)
 {
+    static const char *const words[] = {"clients", "server", "sites"};
     char where[STRAIT_JSON_POINTER_MAX * 2];
+    for (size_t i = 0; name && i < sizeof(words) / sizeof(words[0]); i++)
+        if (strcmp(words[i], name) == 0)
+            return strait_refuse(err, strait_object_where(o, "name", where, sizeof(where)),
+                                 "expected another name than clients, server and sites, which "
+                                 "events have for all of a kind, found \"%s\"",
+                                 name);
     for (int i = 0; i < p->n && name; i++)
         if (p->out[i].group && strcmp(p->out[i].group, name) == 0)
             return strait_refuse(err, strait_object_where(o, "name", where, sizeof(where)),
