@@ -88,12 +88,15 @@ int strait_command_plan(int argc, char **argv)
     const struct strait_usage usage = {
         "plan", "FILE", "Find the codec, bound, strategy and machines that keep a target.",
         STRAIT_OPTIONS(options), notes};
-    struct strait_error err = {0};
+    struct strait_error err = {0}, unchecked = {0};
     int status;
     if (!strait_command_begin(&status, &usage, argc, argv, &file, 1, NULL))
         return status;
     a.options.n_jobs = (int)n_jobs;
-    if (answer(&a, file, &err) == 0)
-        return a.kept ? 0 : 1;
-    return strait_command_fail(&err);
+    a.options.unchecked = &unchecked;
+    if (answer(&a, file, &err) != 0)
+        return strait_command_fail(&err);
+    if (unchecked.code != STRAIT_OK) /* after the answer, which stands without it */
+        return strait_command_fail(&unchecked);
+    return a.kept ? 0 : 1;
 }

@@ -23,7 +23,7 @@ static const struct {
             {"/network/client/rate", 16},
             {"/network/client/rtt", 16},
             {"/codec/speed", 16}};
-enum { N_AXES = sizeof(axes) / sizeof(axes[0]) };
+enum { N_AXES = sizeof(axes) / sizeof(axes[0]), N_CHECKED = 2 };
 
 struct answer {
     const struct strait_plan_question *q;
@@ -32,7 +32,9 @@ struct answer {
     const struct strait_backend *backend; /* of the rows below */
     size_t best[STRAIT_ANSWER_BEST];      /* ranks: the first that differ */
     json_t *rows[STRAIT_ANSWER_BEST];     /* of them, on the backend */
+    json_t *failures[STRAIT_ANSWER_BEST]; /* why there is no row; of emulations */
     size_t n_rows;
+    struct strait_error *unchecked; /* why the first emulation that failed did; NULL: not asked */
     const json_t *with_codec; /* the point whose codec's break-even is asked */
     json_t *break_even[N_AXES];
 };
@@ -66,20 +68,26 @@ static void drop_rows(struct answer *a)
 {
     for (size_t i = 0; i < a->n_rows; i++) {
         json_decref(a->rows[i]);
-        a->rows[i] = NULL;
+        json_decref(a->failures[i]);
+        a->rows[i] = a->failures[i] = NULL;
     }
     a->n_rows = 0;
 }
 
-static int run_all(struct answer *a, const struct strait_backend *backend, size_t n, int n_jobs,
-                   const char *what, struct strait_error *err)
+static void begin_rows(struct answer *a, const struct strait_backend *backend, size_t n)
 {
     drop_rows(a);
     a->backend = backend;
     for (size_t rank = 0; rank < a->c->n && a->n_rows < n; rank++)
         if (a->c->all[rank].equal_to == rank)
             a->best[a->n_rows++] = rank;
-    return strait_pool_run(a->n_rows, n_jobs, run_best, take_best, a, what, err);
+}
+
+static int simulate_best(struct answer *a, int n_jobs, struct strait_error *err)
+{
+    begin_rows(a, &strait_sim, STRAIT_ANSWER_BEST);
+    return strait_pool_run(a->n_rows, n_jobs, run_best, take_best, a, "the best again, by SimGrid",
+                           err);
 }
 
 /* The best candidates, each with its row of SimGrid. */
@@ -101,24 +109,64 @@ static json_t *best_json(const struct answer *a)
     return best;
 }
 
+/* --- the first two, emulated -------------------------------------------------------------- */
+
+/* What takes the place of a row says why: an answer stands without its emulation. */
+static json_t *emulate(size_t i, void *context, struct strait_error *err)
+{
+    char *text = strait_pool_make_answer(i, run_best, context);
+    json_t *answer = text ? json_loads(text, 0, NULL) : NULL;
+    free(text);
+    if (!answer)
+        strait_error_memory(err, "plan");
+    return answer;
+}
+
+static int take_emulated(size_t i, const json_t *answer, void *context, struct strait_error *err)
+{
+    struct answer *a = context;
+    struct strait_error why = {0};
+    (void)err;
+    if (strait_pool_take_answer(answer, i, take_best, a, &why) == 0)
+        return 0;
+    a->failures[i] = json_sprintf("%s%s%s", why.where, *why.where ? ": " : "", why.text);
+    if (a->unchecked && a->unchecked->code == STRAIT_OK)
+        *a->unchecked = why;
+    return 0;
+}
+
+static void emulate_best(struct answer *a)
+{
+    begin_rows(a, &strait_emu, N_CHECKED);
+    strait_pool_run(a->n_rows, 1, emulate, take_emulated, a, "emulating the first two",
+                    a->unchecked);
+}
+
 /* Emulated beside predicted, and whether the measured round lies in the interval. */
+static json_t *checked_json(const json_t *best, const json_t *row)
+{
+    const json_t *sim = json_object_get(best, "sim"),
+                 *interval = json_object_get(sim, "interval_s");
+    const double measured_s = strait_row_number(row, "round_s");
+    const bool held = json_array_size(interval) == 2 &&
+                      measured_s >= json_number_value(json_array_get(interval, 0)) &&
+                      measured_s <= json_number_value(json_array_get(interval, 1));
+    return json_pack("{s:O, s:O, s:O, s:o, s:O*, s:O*, s:b}", "name", json_object_get(best, "name"),
+                     "predicted_s", json_object_get(sim, "round_s"), "interval_s", interval,
+                     "measured_s", strait_json_number(measured_s), "valid",
+                     json_object_get(row, "valid"), "invalid", json_object_get(row, "invalid"),
+                     "inside", held);
+}
+
+/* NULL rows: whose emulation failed, or was not reached. */
 static json_t *check_json(const struct answer *a, const json_t *best)
 {
     json_t *check = json_array();
     for (size_t i = 0; i < a->n_rows; i++) {
-        const json_t *one = json_array_get(best, i), *sim = json_object_get(one, "sim"),
-                     *interval = json_object_get(sim, "interval_s");
-        const double measured_s = strait_row_number(a->rows[i], "round_s");
-        const bool held = json_array_size(interval) == 2 &&
-                          measured_s >= json_number_value(json_array_get(interval, 0)) &&
-                          measured_s <= json_number_value(json_array_get(interval, 1));
-        json_array_append_new(check,
-                              json_pack("{s:O, s:O, s:O, s:o, s:O, s:O, s:b}", "name",
-                                        json_object_get(one, "name"), "predicted_s",
-                                        json_object_get(sim, "round_s"), "interval_s", interval,
-                                        "measured_s", strait_json_number(measured_s), "valid",
-                                        json_object_get(a->rows[i], "valid"), "invalid",
-                                        json_object_get(a->rows[i], "invalid"), "inside", held));
+        json_t *one = checked_json(json_array_get(best, i), a->rows[i]);
+        if (a->failures[i])
+            json_object_set(one, "failure", a->failures[i]);
+        json_array_append_new(check, one);
     }
     return check;
 }
@@ -357,15 +405,17 @@ static json_t *compose(struct answer *a, const struct strait_plan_answer_options
                        struct strait_error *err)
 {
     static const char *const holds[] = {"no", "probably", "surely"};
-    if (run_all(a, &strait_sim, STRAIT_ANSWER_BEST, o->n_jobs, "the best again, by SimGrid", err))
+    if (simulate_best(a, o->n_jobs, err) != 0)
         return NULL;
     json_t *best = best_json(a), *rest = not_considered(a), *check = json_null();
     json_t *why = strait_why(a->setup, a->rows[0], a->c->all[0].point, 2, o->n_jobs, err);
     json_t *even = why ? break_even_json(a, o->n_jobs, err) : NULL;
     json_t *out = NULL;
-    if (even && o->check && run_all(a, &strait_emu, 2, 1, "emulating the first two", err) == 0)
+    if (even && o->check) {
+        emulate_best(a);
         check = check_json(a, best);
-    if (even && (!o->check || json_is_array(check)))
+    }
+    if (even)
         out = json_pack(
             "{s:s, s:s, s:s, s:O, s:s, s:b, s:o, s:O, s:O, s:o, s:O, s:O, s:o, s:O, s:O, s:O}",
             "record", "plan", "title", a->q->title, "file", a->q->file, "target",
@@ -389,7 +439,7 @@ json_t *strait_plan_answer(const struct strait_plan_question *q,
                            struct strait_error *err)
 {
     struct strait_candidates c;
-    struct answer a = {.q = q, .setup = setup, .c = &c};
+    struct answer a = {.q = q, .setup = setup, .c = &c, .unchecked = options->unchecked};
     json_t *out = NULL;
     if (strait_candidates_find(&c, q, setup, options->any_accuracy, options->n_jobs, err) == 0)
         out = compose(&a, options, err);

@@ -8,6 +8,7 @@ struct strait_plan_answer_options {
     bool any_accuracy; /* recommend codecs whose accuracy nobody knows, too */
     bool check;        /* emulate the first two */
     int n_jobs;
+    struct strait_error *unchecked; /* why they could not be emulated, if not: the answer stands */
 };
 
 enum { STRAIT_ANSWER_BEST = 5 }; /* simulated again by SimGrid */
@@ -16,8 +17,9 @@ enum { STRAIT_ANSWER_BEST = 5 }; /* simulated again by SimGrid */
  *  Returns: new {"record": "plan", "title", "file", "target", "holds", "text", "limits", "best":
  *           [candidates with "name" and "sim", the recommended one first], "buy": [{"text",
  *           "saves_s", "money_a_round", "per_hour", ...}], "faster" (as of strait_why),
- *           "break_even": [...], "ranked": [all candidates], "not_considered": [texts], "check"},
- *           or NULL with *err
+ *           "break_even": [...], "ranked": [all candidates], "not_considered": [texts], "check":
+ *           null or [{"name", "predicted_s", "interval_s", "measured_s", "valid", "inside", or
+ *           "failure"}]}, or NULL with *err
  *  Cost:    three simulations by fluid a candidate, and some hundreds for the rest */
 json_t *strait_plan_answer(const struct strait_plan_question *q,
                            const struct strait_plan_setup *setup,

@@ -334,9 +334,10 @@ static int show_check(FILE *out, const json_t *check, struct strait_error *err)
         put_number(t, strait_row_number(one, "predicted_s"), 4);
         strait_table_cell(t, strait_interval_text(interval, json_object_get(one, "interval_s")));
         put_number(t, strait_row_number(one, "measured_s"), 4);
-        strait_table_cell(t, !json_is_true(json_object_get(one, "valid"))   ? "INVALID"
-                             : json_is_true(json_object_get(one, "inside")) ? "inside"
-                                                                            : "outside");
+        strait_table_cell(t, !isfinite(strait_row_number(one, "measured_s")) ? "not emulated"
+                             : !json_is_true(json_object_get(one, "valid"))  ? "INVALID"
+                             : json_is_true(json_object_get(one, "inside"))  ? "inside"
+                                                                             : "outside");
     }
     return strait_table_finish(t, out, err);
 }

@@ -44,7 +44,30 @@ static void emulates_two(void)
     program_tear_down(&p);
 }
 
+/* 2,000 ranks of several GB each fit no machine. */
+static void says_why_it_did_not(void)
+{
+    static const char large[] =
+        "{\"schema\": \"strait-plan/1\", \"experiment\": {\"schema\": "
+        "\"strait-experiment/1\", \"model\": {\"params\": \"350 M\", \"step\": \"1 s\"}, "
+        "\"clients\": 2000, \"strategy\": {\"name\": \"fedavg\", \"rounds\": 1, "
+        "\"local_steps\": 1}, \"codec\": \"none\", \"network\": {\"client\": {\"rate\": "
+        "\"100 Mbps\", \"rtt\": \"10 ms\"}, \"server\": {\"rate\": \"100 Gbps\"}}}, "
+        "\"target\": {\"round\": \"10 h\"}, \"vary\": {\"/codec\": [\"none\", \"zstd\"]}}";
+    struct program p;
+    program_set_up(&p);
+    program_write(&p, "plan.json", large);
+    struct said s = PROGRAM_CALL(&p, "plan", "plan.json", "--check");
+    CU_ASSERT_EQUAL(s.status, 3);
+    CU_ASSERT_PTR_NOT_NULL(strstr(s.out, "Take none"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(s.out, "not emulated"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(s.err, "strait: emu: "));
+    said_release(&s);
+    program_tear_down(&p);
+}
+
 static const struct strait_test tests[] = {
+    {"an answer stands where the machine cannot emulate it, and why is said", says_why_it_did_not},
     {"a plan's first two candidates are emulated", emulates_two},
 };
 STRAIT_SUITE_WITH("cli/cli_plan_check", tests, .slow_s = 3, .release = true);
