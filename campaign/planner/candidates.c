@@ -25,7 +25,8 @@ static json_t *simulate(size_t i, void *context, struct strait_error *err)
     const struct search *s = context;
     struct strait_error why = {0};
     json_t *point = strait_plan_question_point(s->q, i, NULL, &why);
-    json_t *row = point ? strait_what_if(s->setup, point, STRAIT_FASTER_NOTHING, 1, &why) : NULL;
+    json_t *row =
+        point ? strait_what_if(s->setup, point, STRAIT_FASTER_NOTHING, 1, NAN, &why) : NULL;
     json_decref(point);
     if (row)
         return json_pack("{s:o}", "row", row);

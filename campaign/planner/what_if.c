@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "analysis/fields.h"
 #include "analysis/row.h"
 #include "campaign/backends.h"
 
@@ -222,7 +223,8 @@ static bool speed_up(struct strait_experiment *e, struct strait_profile *profile
 }
 
 json_t *strait_what_if(const struct strait_plan_setup *setup, const json_t *resolved,
-                       enum strait_faster what, double factor, struct strait_error *err)
+                       enum strait_faster what, double factor, double round_s,
+                       struct strait_error *err)
 {
     const struct strait_row_context context = {
         .backend = strait_fluid.name, .key = "", .profile = setup->profile_hash};
@@ -241,7 +243,10 @@ json_t *strait_what_if(const struct strait_plan_setup *setup, const json_t *reso
                  strait_trial_run(p, &strait_fluid, err) == 0)
             row = strait_row_new(p, &context, err);
     }
-    if (row && strait_plan_put_interval(row, &changed, &strait_fluid, e, err) != 0) {
+    const bool stays =
+        what != STRAIT_FASTER_NOTHING && fabs(strait_row_number(row, "round_s") - round_s) <
+                                             STRAIT_FASTER_LEAST_PER_MILLE * 1e-3 * round_s;
+    if (row && !stays && strait_plan_put_interval(row, &changed, &strait_fluid, e, err) != 0) {
         json_decref(row);
         row = NULL;
     }

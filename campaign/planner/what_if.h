@@ -29,8 +29,13 @@ const char *strait_faster_text(enum strait_faster what); /* "the server's port, 
 
 /** Whether the experiment has it. */
 bool strait_faster_applies(enum strait_faster what, const struct strait_experiment *e);
-/** The row of a resolved point by fluid, with its interval and with `what` so many times as fast
- *  (`what` NOTHING: as it is). A model that the experiment trains for real is not trained.
+enum { STRAIT_FASTER_LEAST_PER_MILLE = 1 }; /* a round that changes less stays as it is */
+
+/** The row of a resolved point by fluid with `what` so many times as fast (`what` NOTHING: as it
+ *  is). A model that the experiment trains for real is not trained.
+ *  In:      round_s  as it is; a round that stays so costs no simulations for an interval, and has
+ *                    none. NAN: it has one in any case
  *  Returns: new reference, or NULL with *err */
 json_t *strait_what_if(const struct strait_plan_setup *setup, const json_t *resolved,
-                       enum strait_faster what, double factor, struct strait_error *err);
+                       enum strait_faster what, double factor, double round_s,
+                       struct strait_error *err);

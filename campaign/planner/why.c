@@ -1,6 +1,7 @@
 /* A row explained: its point again, with one thing faster at a time. */
 #include "why.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "analysis/fields.h"
@@ -73,9 +74,9 @@ json_t *strait_why_point(const char **file, const json_t **header, const struct 
 struct tries {
     const struct strait_plan_setup *setup;
     const json_t *resolved;
-    double factor;
+    double factor, round_s; /* as it is; NAN: not known yet */
     enum strait_faster what[STRAIT_N_FASTER];
-    size_t n;
+    size_t n, n_done;              /* the first of what: NOTHING */
     json_t *rows[STRAIT_N_FASTER]; /* by what */
     json_t *names;
 };
@@ -83,15 +84,26 @@ struct tries {
 static json_t *try_one(size_t i, void *context, struct strait_error *err)
 {
     const struct tries *t = context;
-    return strait_what_if(t->setup, t->resolved, t->what[i], t->factor, err);
+    return strait_what_if(t->setup, t->resolved, t->what[t->n_done + i], t->factor, t->round_s,
+                          err);
 }
 
 static int take_one(size_t i, const json_t *row, void *context, struct strait_error *err)
 {
     struct tries *t = context;
     (void)err;
-    t->rows[t->what[i]] = json_incref((json_t *)row);
+    t->rows[t->what[t->n_done + i]] = json_incref((json_t *)row);
     return 0;
+}
+
+/* The round as it is comes first: what leaves it so needs no interval. */
+static int try_all(struct tries *t, int n_jobs, struct strait_error *err)
+{
+    if (strait_pool_run(1, 1, try_one, take_one, t, "as it is", err) != 0)
+        return -1;
+    t->n_done = 1;
+    t->round_s = strait_row_number(t->rows[STRAIT_FASTER_NOTHING], "round_s");
+    return strait_pool_run(t->n - 1, n_jobs, try_one, take_one, t, "what if", err);
 }
 
 /* What the file calls clients and sites, which the rows number: "clients 1 to 30 office", "site 2
@@ -160,7 +172,7 @@ static json_t *faster_of(const struct tries *t)
         const enum strait_faster f = (enum strait_faster)what;
         if (row)
             all[n++] =
-                json_pack("{s:s, s:s, s:O, s:O, s:f, s:O}", "what", strait_faster_key(f), "text",
+                json_pack("{s:s, s:s, s:O, s:O?, s:f, s:O}", "what", strait_faster_key(f), "text",
                           strait_faster_text(f), "round_s", json_object_get(row, "round_s"),
                           "interval_s", json_object_get(row, "interval_s"), "saves_s",
                           round_s - strait_row_number(row, "round_s"), "limits",
@@ -175,10 +187,9 @@ static json_t *faster_of(const struct tries *t)
 json_t *strait_why(const struct strait_plan_setup *setup, const json_t *row, const json_t *resolved,
                    double factor, int n_jobs, struct strait_error *err)
 {
-    struct tries t = {.setup = setup, .resolved = resolved, .factor = factor};
+    struct tries t = {.setup = setup, .resolved = resolved, .factor = factor, .round_s = NAN};
     json_t *out = NULL;
-    if (find_tries(&t, err) == 0 &&
-        strait_pool_run(t.n, n_jobs, try_one, take_one, &t, "what if", err) == 0)
+    if (find_tries(&t, err) == 0 && try_all(&t, n_jobs, err) == 0)
         out = json_pack("{s:s, s:O, s:f, s:o, s:o, s:O}", "record", "why", "row", row, "factor",
                         factor, "predicted", figures_of(t.rows[STRAIT_FASTER_NOTHING]), "faster",
                         faster_of(&t), "names", t.names);
