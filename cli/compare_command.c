@@ -17,6 +17,7 @@
 #include "core/json.h"
 #include "campaign/published/published.h"
 #include "cli/show/show.h"
+#include "cli/kit/results.h"
 #include "cli/kit/tolerance.h"
 
 /* The rows of the latest runs in a folder, with their "command" if asked for; a new reference, or
@@ -25,15 +26,12 @@ static json_t *load_rows(const char *folder, bool command, struct strait_error *
 {
     struct strait_store *store;
     size_t i;
-    if (strait_store_open(&store, folder, false, err) != 0)
+    if (strait_results_open(&store, folder, err) != 0)
         return NULL;
     json_t *rows = strait_store_rows(store), *row;
     if (command)
         json_array_foreach (rows, i, row)
             json_object_set_new(row, "command", strait_claims_command(strait_store_header(store)));
-    if (strait_store_n_refused(store) > 0)
-        fprintf(stderr, "strait: %s: %zu damaged line%s not believed\n", strait_store_path(store),
-                strait_store_n_refused(store), strait_store_n_refused(store) == 1 ? "" : "s");
     strait_store_free(store);
     return rows;
 }

@@ -9,12 +9,13 @@
 #include "analysis/table.h"
 #include "cli/kit/command.h"
 #include "core/shipped.h"
+#include "cli/kit/results.h"
 
 /* Every row in a folder, whichever run it is of; a new reference, or NULL with *err. */
 static json_t *all_rows(const char *folder, struct strait_error *err)
 {
     struct strait_store *store;
-    if (strait_store_open(&store, folder, false, err) != 0)
+    if (strait_results_open(&store, folder, err) != 0)
         return NULL;
     json_t *rows = json_deep_copy(strait_store_records(store));
     strait_store_free(store);

@@ -4,6 +4,7 @@
 #include "analysis/merge/merge.h"
 #include "cli/kit/command.h"
 #include "cli/kit/options.h"
+#include "cli/kit/results.h"
 
 enum { MAX_FOLDERS = 1024 };
 
@@ -45,7 +46,7 @@ static int merge(const char *const *folders, size_t n, const char *out, bool jso
     struct strait_merged merged;
     int failed = inputs ? 0 : strait_error_memory(err, "merge");
     for (size_t i = 0; i < n && !failed; i++)
-        failed = strait_store_open(&inputs[i], folders[i], false, err);
+        failed = strait_results_open(&inputs[i], folders[i], err);
     if (!failed)
         failed = strait_store_open(&to, out, true, err) != 0 ||
                  strait_merge(&merged, to, inputs, n, err) != 0;

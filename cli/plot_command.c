@@ -13,6 +13,7 @@
 #include "cli/kit/command.h"
 #include "core/names.h"
 #include "cli/kit/options.h"
+#include "cli/kit/results.h"
 #include "cli/kit/tolerance.h"
 
 enum { PATH_CHARS = 4000, MAX_SCALING_PANELS = 12 };
@@ -404,7 +405,7 @@ static int plot(struct asked *a, struct strait_error *err)
 {
     struct strait_store *store;
     const int y = a->y.n > 0 ? name_index(y_names, a->y.items[0]) : STRAIT_PLOT_SPEEDUP;
-    if (strait_store_open(&store, a->folder, false, err) != 0)
+    if (strait_results_open(&store, a->folder, err) != 0)
         return -1;
     json_t *rows = strait_store_rows(store);
     const int status = check_words(a, store, rows, err) != 0 ? -1

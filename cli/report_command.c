@@ -14,6 +14,7 @@
 #include "cli/kit/command.h"
 #include "cli/kit/files.h"
 #include "cli/kit/options.h"
+#include "cli/kit/results.h"
 #include "cli/kit/row_spans.h"
 #include "core/shipped.h"
 
@@ -105,7 +106,7 @@ static int put_folder(FILE *out, const char *folder, struct strait_error *err)
     struct strait_store *store;
     char label[LABEL_CHARS] = "", *timeline = NULL;
     int status = -1;
-    if (strait_store_open(&store, folder, false, err) != 0)
+    if (strait_results_open(&store, folder, err) != 0)
         return -1;
     json_t *rows = strait_store_rows(store), *columns = strait_columns(store, rows, err);
     struct strait_names *names = NULL;

@@ -16,6 +16,7 @@
 #include "cli/kit/command.h"
 #include "cli/kit/files.h"
 #include "cli/kit/options.h"
+#include "cli/kit/results.h"
 #include "codecs/profile/profile.h"
 #include "core/clock.h"
 #include "core/host.h"
@@ -96,7 +97,7 @@ static int run_backend(struct rerun *r, const json_t *run, struct strait_error *
 {
     const char *control = strait_text_of(run, "control");
     struct strait_session s = {.on = strait_text_of(run, "backend"),
-                               .notes = stderr,
+                               .notes = r->temporary ? NULL : stderr, /* of rows that stay */
                                .out = r->out,
                                .profile_name = r->profile,
                                .control = *control ? control : NULL,
@@ -245,7 +246,7 @@ static int rerun(struct rerun *r, const char *out, struct strait_error *err)
 {
     struct strait_store *store;
     int status = -1;
-    if (strait_store_open(&store, r->folder, false, err) != 0)
+    if (strait_results_open(&store, r->folder, err) != 0)
         return -1;
     json_t *rows = strait_store_rows(store);
     r->header = strait_store_header(store);

@@ -14,6 +14,7 @@
 #include "analysis/timeline/timeline.h"
 #include "cli/kit/command.h"
 #include "cli/kit/options.h"
+#include "cli/kit/results.h"
 #include "cli/kit/row_spans.h"
 #include "core/names.h"
 
@@ -165,7 +166,7 @@ static int timeline(struct asked *a, const char *format, struct strait_error *er
     struct strait_store *store;
     json_t *columns = NULL;
     int status = -1;
-    if (strait_store_open(&store, a->folder, false, err) != 0)
+    if (strait_results_open(&store, a->folder, err) != 0)
         return -1;
     a->row = choose_row(a, store, &columns, err);
     if (a->row) {

@@ -7,6 +7,7 @@
 #include "campaign/planner/why.h"
 #include "cli/kit/command.h"
 #include "cli/kit/options.h"
+#include "cli/kit/results.h"
 #include "cli/show/show.h"
 #include "cli/show/show_why.h"
 #include "core/host.h"
@@ -129,7 +130,7 @@ int strait_command_why(int argc, char **argv)
     int status;
     if (!strait_command_begin(&status, &usage, argc, argv, &folder, 1, NULL))
         return status;
-    strait_store_open(&store, folder, false, &err);
+    strait_results_open(&store, folder, &err);
     json_t *rows = store ? strait_store_rows(store) : NULL;
     struct strait_names *names = NULL;
     const size_t n = json_array_size(rows);

@@ -67,10 +67,39 @@ static void exported(void)
     CU_ASSERT_EQUAL(program_n_lines(text), 3);
     free(text);
     said_release(&s);
+    s = CALL("run", "e.json", "--on", "fluid", "--set", "/clients=4", "--out", "four");
+    said_release(&s);
+    s = CALL("export", "r", "four");
+    CU_ASSERT_EQUAL(strncmp(s.out, "/folder,/model,", 15), 0);
+    CU_ASSERT_EQUAL(program_n_lines(s.out), 7); /* the names, four rows and two */
+    CU_ASSERT_CONTAINS(s.out, "\nr,cnn,");
+    CU_ASSERT_CONTAINS(s.out, "\nfour,cnn,");
+    said_release(&s);
     s = CALL("export", "r", "--where", "/clients=4");
     CU_ASSERT_EQUAL(s.status, 2);
     CU_ASSERT_CONTAINS(s.err, "expected one of 2, 3, found \"4\"");
     said_release(&s);
+    program_tear_down(&program);
+}
+
+/* A row whose line is damaged is missing from whatever reads the folder, which says so. */
+static void damaged(void)
+{
+    static const char *const readers[] = {"export", "rerun", "why", "timeline"};
+    char path[160];
+    begin();
+    char *text = program_read(&program, "r/results.jsonl"), *round = strstr(text, "\"round_s\":");
+    round[strlen("\"round_s\":")] =
+        round[strlen("\"round_s\":")] == '7' ? '8' : '7'; /* another digit */
+    program_write(&program, "r/results.jsonl", text);
+    snprintf(path, sizeof(path), "%s/r", program.folder);
+    for (size_t i = 0; i < sizeof(readers) / sizeof(*readers); i++) {
+        struct said s = CALL(readers[i], "r");
+        CU_ASSERT_EQUAL(s.status, 0);
+        CU_ASSERT_CONTAINS(s.err, "r/results.jsonl: 1 damaged line not believed\n");
+        said_release(&s);
+    }
+    free(text);
     program_tear_down(&program);
 }
 
@@ -225,6 +254,7 @@ static void reported(void)
 
 static const struct strait_test tests[] = {
     {"rows are a table with all settings", exported},
+    {"a damaged line is told wherever results are read", damaged},
     {"a header says version, commit and citation", cited},
     {"results are a page that needs nothing else", reported},
     {"a result's own experiment gives its rows again, or says what differs", run_again},
