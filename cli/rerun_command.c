@@ -242,6 +242,18 @@ static void remove_folder(const struct rerun *r)
     rmdir(r->out);
 }
 
+/* What the experiment's file is refused for stands in the header of the results: the file itself
+ * is removed. */
+static void name_folder(const struct rerun *r, struct strait_error *err)
+{
+    const size_t n = strlen(r->experiment);
+    char rest[sizeof(err->where)];
+    if (n == 0 || strncmp(err->where, r->experiment, n) != 0)
+        return;
+    snprintf(rest, sizeof(rest), "%s", err->where + n);
+    snprintf(err->where, sizeof(err->where), "%.99s%.150s", r->folder, rest);
+}
+
 static int rerun(struct rerun *r, const char *out, struct strait_error *err)
 {
     struct strait_store *store;
@@ -255,12 +267,16 @@ static int rerun(struct rerun *r, const char *out, struct strait_error *err)
     r->now = json_array();
     if (!json_is_object(json_object_get(json_object_get(r->header, "experiment"), "base")))
         strait_refuse(err, r->folder, "expected a header with its experiment, found none");
+    else if (!json_is_object(json_object_get(json_object_get(r->header, "profile"), "as")))
+        strait_refuse(err, r->folder, "expected a header with its profile, found none");
     else if (make_folder(r, out, err) == 0) {
         say_changes(r);
         if (write_inputs(r, err) == 0 && run_all(r, rows, err) == 0)
             status = compare(r);
-        if (r->temporary)
+        if (r->temporary) {
             remove_folder(r);
+            name_folder(r, err);
+        }
     }
     json_decref(r->before);
     json_decref(r->now);

@@ -226,6 +226,43 @@ static void run_again(void)
     program_tear_down(&program);
 }
 
+/* Of a version whose experiments had a key that is no more, or that left the profile out: the
+ * folder is named, not a file that is removed. */
+static void of_another_version(void)
+{
+    static const char *const says[] = {
+        "strait: r#/strategy: unknown key \"piece\", did you mean \"pieces\"?\n",
+        "strait: r: expected a header with its profile, found none\n"};
+    for (size_t i = 0; i < 2; i++) {
+        char path[160];
+        struct strait_store *store;
+        begin();
+        snprintf(path, sizeof(path), "%s/r", program.folder);
+        CU_ASSERT_EQUAL_FATAL(strait_store_open(&store, path, true, NULL), 0);
+        json_t *header = json_deep_copy(strait_store_header(store)),
+               *rows = strait_store_rows(store),
+               *base = json_object_get(json_object_get(header, "experiment"), "base");
+        if (i == 0)
+            json_object_set_new(json_object_get(base, "strategy"), "piece", json_integer(8));
+        else
+            json_object_del(header, "profile");
+        json_object_del(header, "check");
+        CU_ASSERT_EQUAL(strait_store_begin(store, header, NULL), 0);
+        json_t *row = json_copy(json_array_get(rows, 0));
+        json_object_del(row, "check");
+        CU_ASSERT_EQUAL(strait_store_add(store, row, NULL), 0);
+        strait_store_free(store);
+        struct said s = CALL("rerun", "r");
+        CU_ASSERT_EQUAL(s.status, 2);
+        CU_ASSERT_CONTAINS(s.err, says[i]);
+        said_release(&s);
+        json_decref(row);
+        json_decref(rows);
+        json_decref(header);
+        program_tear_down(&program);
+    }
+}
+
 /* A page with the title as text, its charts and a round; no second run spoils it. */
 static void reported(void)
 {
@@ -258,6 +295,7 @@ static const struct strait_test tests[] = {
     {"a header says version, commit and citation", cited},
     {"results are a page that needs nothing else", reported},
     {"a result's own experiment gives its rows again, or says what differs", run_again},
+    {"a result of another version is refused by its folder's name", of_another_version},
     {"of many differences twenty are shown", many_differences},
 };
 STRAIT_SUITE("cli/cli_export", tests);
