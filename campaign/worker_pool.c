@@ -198,14 +198,23 @@ static int read_worker(struct pool *p, struct worker *w, struct strait_error *er
     return take_answers(p, w, err);
 }
 
+static const char begins_again[] = "; the same command begins again";
+
 static int interrupted(struct pool *p, struct strait_error *err)
 {
     struct signalfd_siginfo info = {0};
     if (read(p->signal_fd, &info, sizeof(info)) != (ssize_t)sizeof(info))
         return 0;
-    return strait_error_set(err, STRAIT_ERR_BACKEND, NULL,
-                            "interrupted (%s); complete rows are kept, the same command goes on",
-                            strsignal((int)info.ssi_signo));
+    return strait_error_set(err, STRAIT_ERR_BACKEND, NULL, "interrupted (%s)%s",
+                            strsignal((int)info.ssi_signo), begins_again);
+}
+
+void strait_pool_say_kept(struct strait_error *err)
+{
+    char *end = strstr(err->text, begins_again);
+    if (end)
+        snprintf(end, sizeof(err->text) - (size_t)(end - err->text), "%s",
+                 "; complete rows are kept, the same command goes on");
 }
 
 /* A run that fails ends anyway: another signal while its workers are stopped (a second Ctrl-C, the

@@ -18,6 +18,10 @@ typedef int (*strait_pool_done)(size_t i, const json_t *result, void *context,
 int strait_pool_run(size_t n_tasks, int n_workers, strait_pool_work work, strait_pool_done done,
                     void *context, const char *what, struct strait_error *err);
 
+/** In the error of a run that a signal stopped: what done has stored stays, the same command goes on.
+ *  Another error is left as it is. */
+void strait_pool_say_kept(struct strait_error *err);
+
 /** Do task i and say how it went as JSON: {"result": ...} or {"error": ...}. free() it; NULL:
  *  memory ran out. */
 char *strait_pool_make_answer(size_t i, strait_pool_work work, void *context);

@@ -15,6 +15,7 @@
 #include "cli/kit/options.h"
 #include "campaign/breakeven_sweep.h"
 #include "campaign/session.h"
+#include "campaign/worker_pool.h"
 #include "cli/show/show.h"
 #include "cli/kit/tolerance.h"
 
@@ -172,10 +173,11 @@ static int show(struct strait_session *r, struct strait_error *err)
 
 static int run_all(struct strait_session *r, const char *experiment, struct strait_error *err)
 {
-    return strait_session_prepare(r, experiment, err) != 0 || strait_session_compute(r, err) != 0 ||
-                   show(r, err) != 0 || strait_session_finish(r, err) != 0
-               ? -1
-               : 0;
+    if (strait_session_prepare(r, experiment, err) == 0 && strait_session_compute(r, err) == 0 &&
+        show(r, err) == 0 && strait_session_finish(r, err) == 0)
+        return 0;
+    strait_pool_say_kept(err);
+    return -1;
 }
 
 /* Refuses what is none of names (NULL-terminated), of which `expected` tells. NULL is fine. */

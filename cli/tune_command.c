@@ -363,6 +363,7 @@ int strait_command_tune(int argc, char **argv)
     const struct strait_usage usage = {"tune", "EXPERIMENT",
                                        "Find the best value of one parameter of a strategy.",
                                        STRAIT_OPTIONS(options), notes};
+    strait_command_begins_again();
     if (!strait_command_begin(&status, &usage, argc, argv, &experiment, 1, NULL)) {
         goto out;
     } else if (check_options(t, &err) != 0 || load(t, experiment, &err) != 0 ||

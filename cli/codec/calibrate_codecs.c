@@ -387,6 +387,7 @@ static int run(const struct strait_usage *usage, struct calibrate *c,
     size_t n_words = 0;
     if (!words)
         strait_error_memory(&err, c->command);
+    strait_command_begins_again();
     int failed = !words || strait_options_parse(usage, argc, argv, words, (size_t)argc, &n_words,
                                                 &help, &err) != 0;
     if (!failed && help)

@@ -342,6 +342,7 @@ int strait_codec_bench_command(int argc, char **argv)
     size_t n_paths = 0;
     if (!paths)
         strait_error_set(&err, STRAIT_ERR_NOMEM, "codec bench", "memory ran out");
+    strait_command_begins_again();
     int failed = !paths || strait_options_parse(&usage, argc, argv, paths, (size_t)argc, &n_paths,
                                                 &help, &err) != 0;
     if (!failed && help)

@@ -1,8 +1,10 @@
 /* What all commands share: dispatch by a table, help, errors and exit statuses. */
 #include "command.h"
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "analysis/fields.h"
 #include "analysis/label.h"
 #include "core/json.h"
@@ -21,6 +23,29 @@ int strait_command_fail(const struct strait_error *err)
     }
     fprintf(stderr, "strait: %s%s%s\n", err->where, *err->where ? ": " : "", err->text);
     return strait_error_exit_status(err);
+}
+
+static void end_by(int signal_number)
+{
+    static const char wipe[] = "\r\033[K",
+                      text[] =
+                          "strait: interrupted; nothing is kept, the same command begins again\n";
+    ssize_t n = isatty(STDERR_FILENO) ? write(STDERR_FILENO, wipe, sizeof(wipe) - 1) : 0;
+    n = write(STDERR_FILENO, text, sizeof(text) - 1);
+    (void)n;
+    raise(signal_number); /* as it would have ended it: the shell sees that */
+}
+
+void strait_command_begins_again(void)
+{
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+    for (size_t i = 0; i < sizeof(signals) / sizeof(*signals); i++) {
+        struct sigaction before,
+            own = {.sa_handler = end_by, .sa_flags = (int)(SA_RESETHAND | SA_NODEFER)};
+        sigemptyset(&own.sa_mask);
+        if (sigaction(signals[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN)
+            sigaction(signals[i], &own, NULL);
+    }
 }
 
 int strait_command_end(int status)

@@ -51,6 +51,9 @@ int strait_command_help(int argc, char **argv);
  *  is one of ours, and said so.
  *  Returns: its exit status, never 0, but after --help=json, which has said all */
 int strait_command_fail(const struct strait_error *err);
+/** From now on SIGINT, SIGTERM and SIGHUP end this process with a line that says that nothing is
+ *  kept: for long work in this process that writes its result at the end. */
+void strait_command_begins_again(void);
 /** Print points that have no row, an array of {"labels", "where", "text"}, on stderr: a line each,
  *  "strait: <what is varied>: <where>: <text>". */
 void strait_command_print_failures(const json_t *failures);

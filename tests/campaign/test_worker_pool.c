@@ -178,7 +178,10 @@ static void expect_interruption(strait_pool_work work, int n_workers)
     sigset_t mask;
     int me = (int)getpid();
     CU_ASSERT_EQUAL(strait_pool_run(2, n_workers, work, take, &me, NULL, &err), -1);
-    CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "interrupted (Terminated)"));
+    CU_ASSERT_STRING_EQUAL(err.text, "interrupted (Terminated); the same command begins again");
+    strait_pool_say_kept(&err);
+    CU_ASSERT_STRING_EQUAL(err.text, "interrupted (Terminated); complete rows are kept, the same "
+                                     "command goes on");
     CU_ASSERT(waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD);
     sigprocmask(SIG_BLOCK, NULL, &mask);
     CU_ASSERT(!sigismember(&mask, SIGTERM) && !sigismember(&mask, SIGINT) &&

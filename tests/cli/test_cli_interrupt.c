@@ -70,6 +70,39 @@ static void interrupt(int signal_number, int expected_status)
     program_tear_down(&program);
 }
 
+/* Whether a handler of the process catches the signal. */
+static bool catches(pid_t pid, int signal_number)
+{
+    char path[64], line[256];
+    unsigned long long caught = 0;
+    snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+    FILE *file = fopen(path, "re");
+    while (file && fgets(line, sizeof(line), file))
+        if (sscanf(line, "SigCgt: %llx", &caught) == 1)
+            break;
+    if (file)
+        fclose(file);
+    return caught >> (signal_number - 1) & 1;
+}
+
+/* What writes its result at the end says that nothing is kept, and ends by the signal. */
+static void begins_again(void)
+{
+    static const char *const args[] = {"codec", "bench", NULL};
+    const struct timespec moment = {.tv_nsec = 5 * 1000 * 1000};
+    program_set_up(&program);
+    const pid_t pid = program_start(&program, "bench", args);
+    while (!catches(pid, SIGTERM) && !has_ended(pid))
+        nanosleep(&moment, NULL);
+    kill(pid, SIGTERM);
+    CU_ASSERT_EQUAL(program_wait(pid), 128 + SIGTERM);
+    char *said = program_read(&program, "bench.err");
+    CU_ASSERT_STRING_EQUAL(said,
+                           "strait: interrupted; nothing is kept, the same command begins again\n");
+    free(said);
+    program_tear_down(&program);
+}
+
 static void interrupted(void)
 {
     interrupt(SIGINT, 1);
@@ -82,6 +115,7 @@ static void killed(void)
 }
 
 static const struct strait_test tests[] = {
+    {"a benchmark that is interrupted says that it begins again", begins_again},
     {"an interrupted run leaves whole rows, no process and no lock", interrupted},
     {"so does a killed one", killed},
 };
