@@ -25,7 +25,7 @@ export function exactSeconds(rows) {
 const isEstimate = (rows) => rows.some((row) => row.estimate);
 
 // problem(text): the line of what is wrong. show: {point, curve, lever, faster}, each given an
-// answer; point also what to say of an estimate.
+// answer, point also what to say of an estimate; nothing(): a setting that is refused has no answer.
 export function setUpAsking(problem, show) {
     let asked = null,
         resting = 0;
@@ -115,14 +115,23 @@ export function setUpAsking(problem, show) {
     );
     const quick = channel(
         '/api/run',
-        handlers((data) => {
-            asked.first = data;
-            show.point(data, estimateText(data.rows, exactSeconds(data.rows) < AFFORDABLE_S));
-            curves.curve.first(asked.curve);
-            curves.lever.first(asked.lever);
-            clearTimeout(resting);
-            resting = setTimeout(rest, REST_MS);
-        }),
+        handlers(
+            (data) => {
+                asked.first = data;
+                show.point(data, estimateText(data.rows, exactSeconds(data.rows) < AFFORDABLE_S));
+                curves.curve.first(asked.curve);
+                curves.lever.first(asked.lever);
+                clearTimeout(resting);
+                resting = setTimeout(rest, REST_MS);
+            },
+            {
+                refused: (text) => {
+                    problem(text);
+                    status('');
+                    show.nothing();
+                },
+            },
+        ),
     );
     // The estimate stays, with the round that it is of.
     function tooLong(data) {

@@ -152,6 +152,13 @@ export function drawChart(at, chart) {
     at.redraw = () => drawChart(at, chart);
 }
 
+// In place of a chart, words.
+export function drawWords(at, text) {
+    if (at.plot) at.plot.destroy();
+    at.plot = at.redraw = null;
+    at.replaceChildren(make('p', {}, text));
+}
+
 export function follow(charts) {
     const again = () => charts.forEach((at) => at.redraw && at.clientWidth > 0 && at.redraw());
     let asked = 0;

@@ -1,8 +1,8 @@
 // The sliders: each shows one value of the state and says when it is moved.
 import { texts } from './texts.js';
 import { places, initial } from './state.js';
-import { isNamed, boundKind } from './experiment.js';
-import { make, byId, number, rate, seconds } from './show.js';
+import { isNamed, boundKind, hasServer, firstOf } from './experiment.js';
+import { make, byId, fill, number, rate, seconds } from './show.js';
 
 const SLIDERS = [
     'clients',
@@ -50,7 +50,8 @@ function select(key, options, state, change) {
         element.append(make('option', { value: state[key] }, state[key]));
     element.value = state[key];
     element.addEventListener('change', () => change(key, element.value));
-    return make('label', { class: 'wide' }, make('span', {}, texts.sliders[key]), element);
+    const name = fill(texts.sliders[key], firstOf(state));
+    return make('label', { class: 'wide' }, make('span', {}, name), element);
 }
 
 function slider(key, state, choices, change) {
@@ -71,7 +72,7 @@ function slider(key, state, choices, change) {
         input.setAttribute('aria-valuetext', value.textContent);
         change(key, v);
     });
-    return make('label', {}, value, texts.sliders[key], input);
+    return make('label', {}, value, fill(texts.sliders[key], firstOf(state)), input);
 }
 
 function codecOptions(choices) {
@@ -87,8 +88,7 @@ function shown(key, state, choices) {
         param = { cores: 'decode_cores', steps: 'local_steps', deadline: 'deadline' }[key];
     if (param) return !!strategy && strategy.parameters.some((p) => p.name === param);
     if (key === 'bound') return state.codec !== 'none' && !!boundKind(state, choices);
-    if (key === 'server')
-        return ['fedavg', 'fedasync', 'fedbuff', 'adaptive', 'scaffold'].includes(state.strategy);
+    if (key === 'server') return hasServer(state);
     return true;
 }
 

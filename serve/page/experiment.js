@@ -1,8 +1,13 @@
 // From the state to an experiment of strait (docs/experiment.md).
+import { texts } from './texts.js';
 import { places } from './state.js';
+import { fill } from './show.js';
 
 export const isNamed = (list, name) => (list || []).find((row) => row.name === name);
 const has = (strategy, name) => strategy && strategy.parameters.some((p) => p.name === name);
+
+export const hasSteps = (state, choices) =>
+    has(isNamed(choices.strategies, state.strategy), 'local_steps');
 
 function strategyOf(state, choices) {
     const known = isNamed(choices.strategies, state.strategy);
@@ -11,7 +16,7 @@ function strategyOf(state, choices) {
     if (has(known, 'local_steps')) strategy.local_steps = state.steps;
     if (has(known, 'decode_cores'))
         strategy.decode_cores = state.cores === 0 ? 'clients' : state.cores;
-    if (has(known, 'deadline') && state.deadline > 0) strategy.deadline = `${state.deadline} s`;
+    if (has(known, 'deadline') && state.deadline !== 0) strategy.deadline = `${state.deadline} s`;
     return strategy;
 }
 
@@ -29,25 +34,65 @@ export function codecOf(state, choices) {
     return codec;
 }
 
+// Strategies whose clients stand around a server, which has a port of its own.
+const WITH_SERVER = [
+    'fedavg',
+    'fedasync',
+    'fedbuff',
+    'adaptive',
+    'scaffold',
+    'hierfl',
+    'secagg',
+    'swarm',
+];
+export const hasServer = (state) => WITH_SERVER.includes(state.strategy);
+
+// The one whose link and speed have controls of their own: the first entry of the network.
+export const whoIsFirst = (isServed) =>
+    fill(isServed ? texts.client : texts.rank, { k: isServed ? 1 : 0 });
+const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
+export function firstOf(state) {
+    const who = whoIsFirst(hasServer(state));
+    return { who, Who: capital(who) };
+}
+
 // Long enough to see, short enough to come back from.
 export const CUT_S = 20;
-// A link that is cut still has a rate: of 1 Gbps 10 kbps.
-const CUT = '0.001 %';
+// A link that is cut still has a rate: of 1 Gbps 10 kbps, of somebody's who is dead 100 bps.
+const CUT = '0.001 %',
+    DEAD = '0.00001 %';
 
-// What happens to client 1's link in the middle of the run.
+// Whether the others go on when the first client leaves.
+const mayLeave = (state) =>
+    state.strategy === 'fedavg'
+        ? state.deadline > 0
+        : ['fedasync', 'fedbuff'].includes(state.strategy) && state.clients > 1;
+
+// Whether this row's round only ends because even a link that is cut has a rate.
+const MANY_TIMES = 10,
+    ALMOST_ALL = 0.99;
+export function isEndless(state, row) {
+    if (state.experiment || mayLeave(state)) return false;
+    if (state.event === 'kill' && row.rounds_s)
+        return row.rounds_s.at(-1) > MANY_TIMES * row.rounds_s[0];
+    return state.link === 'cut' && row.path_s.transfer > ALMOST_ALL * row.round_s;
+}
+
+// What happens to the first client in the middle of the run.
 function eventsOf(state) {
-    const event = (at, rate) => ({ at: `${Number(at.toPrecision(6))} s`, on: 'hit', rate });
+    const place = (at) => ({ at: `${Number(at.toPrecision(6))} s`, on: 'hit' }),
+        event = (at, rate) => ({ ...place(at), rate });
     if (state.event === 'slow') return [event(state.at, '10 %')];
     if (state.event === 'cut') return [event(state.at, CUT), event(state.at + CUT_S, '100 %')];
-    return [event(state.at, CUT)];
+    return [mayLeave(state) ? { ...place(state.at), present: false } : event(state.at, DEAD)];
 }
 
 // One port, or where client 1 has a link of its own two entries.
 function networkOf(state, n) {
     const port = (rate) => {
         const p = { rate: `${rate} Mbps` };
-        if (state.rtt > 0) p.rtt = `${state.rtt} ms`;
-        if (state.loss > 0) p.loss = `${state.loss} %`;
+        if (state.rtt !== 0) p.rtt = `${state.rtt} ms`;
+        if (state.loss !== 0) p.loss = `${state.loss} %`;
         return p;
     };
     const network = {
@@ -70,6 +115,7 @@ function networkOf(state, n) {
 export function experimentOf(state, choices, nPorts = state.clients) {
     if (state.experiment) {
         const own = JSON.parse(state.experiment);
+        if (!own || typeof own !== 'object') throw new Error(texts.no_object);
         delete own.vary;
         return { ...own, clients: state.clients };
     }
@@ -90,7 +136,7 @@ export function experimentOf(state, choices, nPorts = state.clients) {
 export function extrasOf(state, ownTable, n = state.clients) {
     const extras = {};
     if (state.model === 'own' && ownTable) extras.table = ownTable;
-    if (state.slowness > 1 && !state.experiment)
+    if (state.slowness !== 1 && !state.experiment)
         extras.slowness = [state.slowness, ...new Array(Math.max(0, Math.min(n, 256) - 1)).fill(1)];
     return extras;
 }
@@ -103,12 +149,11 @@ export function countsOf(state) {
 }
 
 export const leverPlaces = (lever, state) => {
-    const all = places[lever].filter((v) => v !== 0 || lever === 'rtt' || lever === 'loss');
+    const isPlace = (v) => v > 0 || ['rtt', 'loss'].includes(lever); // other axes are logarithmic
+    const all = places[lever].filter(isPlace);
     const few =
         lever === 'loss' ? [0, 0.1, 1] : all.filter((v, i) => all.length < 9 || i % 2 === 0);
-    return [...new Set([...few, state[lever]])]
-        .filter((v) => lever !== 'cores' || v > 0)
-        .sort((a, b) => a - b);
+    return [...new Set([...few, state[lever]])].filter(isPlace).sort((a, b) => a - b);
 };
 
 // A sweep over one slider: each value its own setting of one key.

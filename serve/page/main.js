@@ -1,23 +1,33 @@
 // The page: state in the link, questions to the server, pictures of its answers.
 import { texts, lesson } from './texts.js';
-import { readState, writeState, initial } from './state.js';
-import { experimentOf, extrasOf, countsOf, leverSweep } from './experiment.js';
+import { readState, writeState, initial, LEVERS } from './state.js';
+import {
+    experimentOf,
+    extrasOf,
+    countsOf,
+    leverSweep,
+    isNamed,
+    isEndless,
+    firstOf,
+} from './experiment.js';
 import { get, post } from './api.js';
 import { setUpAsking } from './asking.js';
 import { make, byId, fill, seconds, number, pairs, isPlain, codecName } from './show.js';
 import { drawControls, presets, presetState, tenBillion, valueText } from './controls.js';
 import { drawPhases, drawFaster, mostOf } from './phases.js';
-import { drawChart, follow } from './charts.js';
+import { drawChart, drawWords, follow } from './charts.js';
 import { drawRound } from './round.js';
 import { drawLesson, isCovered, stateOf } from './lesson.js';
 import { setUpReal } from './real.js';
 import { setUpTrain } from './train.js';
 import { setUpPlan } from './plan.js';
 
+// What the server reads of a question, less the experiment itself.
+const MOST_TABLE_BYTES = 1e6;
+
 let state = readState(location.hash || (location.pathname === '/plan' ? '#tab=plan' : '')),
     choices = null,
     own = { name: '', table: '' };
-const LEVERS = ['clients', 'rate', 'server', 'rtt', 'loss', 'bound', 'cores', 'steps', 'deadline'];
 
 // --- what comes back ---------------------------------------------------------------------------
 
@@ -26,18 +36,26 @@ function problem(text) {
     byId('problem').textContent = text || '';
 }
 
+// Less than this is no difference: it would read "1 times faster".
+const SAME = 0.005;
+
 // about: what is to be said of an estimate
 function showPoint(data, about) {
     const [{ row, plain }] = pairs(data.rows),
         s = texts.sentence,
         words = [];
+    if (isEndless(state, row)) {
+        showEndless(row);
+        if (data.round) drawRound(byId('round'), data.round, { state, row, endless: true, hit });
+        return;
+    }
     const values = { n: row.clients, with: seconds(row.round_s), codec: codecName(row) };
     let short = fill(texts.short_plain, values);
     if (isPlain(row) || !plain) words.push(fill(s.plain, values));
     else {
         const times = plain.round_s / row.round_s;
         words.push(
-            fill(times >= 1 ? s.faster : s.slower, {
+            fill(Math.abs(times - 1) < SAME ? s.same : times >= 1 ? s.faster : s.slower, {
                 ...values,
                 without: seconds(plain.round_s),
                 times: number(times >= 1 ? times : 1 / times),
@@ -61,7 +79,27 @@ function showPoint(data, about) {
     const named = [[codecName(row), row]];
     if (!isPlain(row) && plain) named.push([texts.plain, plain]);
     drawPhases(byId('phases'), named);
-    if (data.round) drawRound(byId('round'), data.round, state, hit);
+    if (data.round) drawRound(byId('round'), data.round, { state, row, endless: false, hit });
+}
+
+// Somebody is waited for who never answers: no number is shown of a round without an end.
+function showEndless(row) {
+    const s = texts.sentence,
+        known = isNamed(choices.strategies, state.strategy),
+        values = { ...firstOf(state), n: row.clients, strategy: state.strategy };
+    showNothing();
+    const way =
+        known && known.parameters.some((p) => p.name === 'deadline')
+            ? s.endless_deadline
+            : s.endless_others;
+    byId('short').textContent = isCovered(state) ? '' : fill(texts.short_endless, values);
+    byId('answer').textContent = `${fill(s.endless, values)} ${fill(way, values)}`;
+    byId('answer').dataset.roundS = row.round_s;
+}
+
+function showNothing() {
+    for (const id of ['short', 'answer', 'limit', 'phases', 'faster']) byId(id).replaceChildren();
+    byId('faster').classList.remove('stale');
 }
 
 function hit(kind, at) {
@@ -91,6 +129,10 @@ function showCurve(data) {
         xs = all.map((p) => p.row.clients);
     const coded = !isPlain(all[0].row),
         marks = [{ x: state.clients }];
+    if (all.every((p) => isEndless(quiet(state), p.row))) {
+        drawWords(byId('curve'), texts.sentence.none_ends);
+        return;
+    }
     const plainRows = all.map((p) => (coded ? p.plain : p.row));
     const chart = {
         xName: texts.clients,
@@ -150,6 +192,10 @@ function showLever(data) {
     byId('lever-title').textContent = fill(title, {
         slider: name.charAt(0).toLowerCase() + name.slice(1),
     });
+    if (all.every((p) => isEndless(quiet(state), p.row))) {
+        drawWords(byId('lever'), texts.sentence.none_ends);
+        return;
+    }
     const log = lever === 'clients' ? 2 : !['rtt', 'loss'].includes(lever);
     const chart = {
         xName: texts.sliders[lever] + (texts.units[lever] ? `, ${texts.units[lever]}` : ''),
@@ -173,7 +219,7 @@ function showLever(data) {
             yName: texts.faster,
             series: [
                 {
-                    name: lever === 'bound' ? coded.codec.name : codecName(coded), // x is the bound
+                    name: codecName(coded, lever !== 'bound'), // there x is the bound
                     values: all.map(speedup),
                     colour: 'coded',
                 },
@@ -183,19 +229,33 @@ function showLever(data) {
     }
 }
 
+// Below a curve while something happens to a client in the round above.
+function noteWithout(id) {
+    if (!state.event || state.experiment) return;
+    const text = fill(texts.hit_without, firstOf(state));
+    byId(id).textContent = [byId(id).textContent, text].filter(Boolean).join(' ');
+}
+
 let lastCurve = null;
 const askAll = setUpAsking(problem, {
     point: showPoint,
+    nothing: showNothing,
     curve: (data) => {
         lastCurve = data;
         showCurve(data);
+        noteWithout('curve-note');
         if (state.lever !== 'clients') return;
         showClientsLever(data);
         byId('lever').classList.remove('stale');
         byId('lever-note').textContent = byId('curve-note').textContent;
     },
-    lever: showLever,
-    faster: (data) => drawFaster(byId('faster'), data.faster, data.rows[0]),
+    lever: (data) => {
+        showLever(data);
+        noteWithout('lever-note');
+    },
+    faster: (data) => {
+        if (!isEndless(state, data.rows[0])) drawFaster(byId('faster'), data.faster, data.rows[0]);
+    },
 });
 
 function showClientsLever(data) {
@@ -213,12 +273,18 @@ function ask() {
         askAll(null);
         return;
     }
+    if (state.model === 'own' && !own.table && !state.experiment) {
+        askAll(null);
+        problem(texts.own_absent);
+        return;
+    }
     try {
         if (document.activeElement !== byId('as-json'))
             byId('as-json').value = JSON.stringify(experimentOf(state, choices), null, 1);
         askAll({ point: pointBody(), curve: curveBody(), lever: leverBody() });
     } catch (why) {
-        problem(why.message);
+        askAll(null);
+        problem(fill(texts.not_json, { why: why.message }));
     }
 }
 
@@ -226,18 +292,23 @@ const pointBody = () => ({
     experiment: experimentOf(state, choices),
     ...extrasOf(state, own.table),
 });
+// Curves are of the setting: what happens to one client at one moment of a run is of that run alone.
+const quiet = (s) => ({ ...s, event: '', at: 0 });
 function curveBody() {
     const counts = countsOf(state),
         most = counts.at(-1);
     return {
-        experiment: { ...experimentOf(state, choices, most), vary: { '/clients': counts } },
+        experiment: {
+            ...experimentOf(quiet(state), choices, most),
+            vary: { '/clients': counts },
+        },
         ...extrasOf(state, own.table, most),
     };
 }
 // The clients' own curve is that of all settings.
 function leverBody() {
     if (state.lever === 'clients' || state.experiment) return null;
-    const lever = leverSweep(state.lever, state, choices);
+    const lever = leverSweep(state.lever, quiet(state), choices);
     leverValues = lever.values;
     return { experiment: lever.experiment, ...extrasOf(state, own.table) };
 }
@@ -370,7 +441,13 @@ function setUp() {
     byId('own-model').onchange = async (event) => {
         const [file] = event.target.files;
         if (!file) return;
+        if (file.size > MOST_TABLE_BYTES) {
+            problem(fill(texts.own_large, { mb: number(file.size / 1e6) }));
+            event.target.value = '';
+            return;
+        }
         own = { name: file.name, table: await file.text() };
+        event.target.value = ''; // so that the same file can be chosen again, edited
         go({ ...state, model: 'own', preset: '' });
     };
     const moved = () => {

@@ -1,6 +1,6 @@
 // "Check it for real": the same point predicted and emulated.
 import { texts } from './texts.js';
-import { experimentOf } from './experiment.js';
+import { experimentOf, extrasOf, hasSteps, firstOf } from './experiment.js';
 import { post } from './api.js';
 import { make, byId, fill, seconds, number } from './show.js';
 import { drawPhases } from './phases.js';
@@ -11,19 +11,30 @@ const MOST_CLIENTS = 4,
 
 // What a small machine can emulate in a minute; and what that changed, in words.
 export function smallState(state, choices) {
-    const model = choices.models.find((m) => m.name === state.model);
+    const model = choices.models.find((m) => m.name === state.model),
+        isCut = state.link === 'cut' && !(state.deadline > 0),
+        changes = texts.real_changes;
     const small = {
         ...state,
         experiment: '',
+        event: '',
+        at: 0,
+        link: isCut ? 'ok' : state.link,
         clients: Math.min(state.clients, MOST_CLIENTS),
         steps: Math.min(state.steps, 5),
     };
     if (!model || model.MB > MOST_MB) small.model = SMALL;
-    const changed = small.model !== state.model || small.clients !== state.clients;
-    return {
-        small,
-        note: changed ? fill(texts.real_model, { model: small.model, n: small.clients }) : '',
-    };
+    const what = [
+        small.model !== state.model && fill(changes.model, { model: small.model }),
+        small.clients !== state.clients && fill(changes.clients, { n: small.clients }),
+        hasSteps(state, choices) &&
+            small.steps !== state.steps &&
+            fill(changes.steps, { n: small.steps }),
+        state.event && fill(changes.event, firstOf(state)),
+        isCut && fill(changes.link, firstOf(state)),
+        state.experiment && changes.experiment,
+    ].filter(Boolean);
+    return { small, note: what.length ? fill(texts.real_model, { what: what.join('; ') }) : '' };
 }
 
 function show(rows) {
@@ -75,7 +86,7 @@ export function setUpReal(current) {
                 (
                     await post(
                         '/api/check',
-                        { experiment: experimentOf(small, choices) },
+                        { experiment: experimentOf(small, choices), ...extrasOf(small) },
                         control.signal,
                     )
                 ).rows,

@@ -1,6 +1,7 @@
 // One round in motion: who works, what is under way; and the same as bars over time.
 import { texts } from './texts.js';
 import { make, seconds, bytes, fill } from './show.js';
+import { whoIsFirst, CUT_S } from './experiment.js';
 import { legend } from './phases.js';
 
 const MOST = 16,
@@ -28,6 +29,32 @@ function spansOf(round) {
         }))
         .filter((s) => s.kind !== 'wait');
 }
+
+// What happens to the first client in this round: {kind, rank, at, until}; null where nothing does.
+function hitOf(round, state, end) {
+    if (!state.event || state.experiment) return null;
+    const at = Math.max(0, state.at - round.start_s);
+    return {
+        kind: state.event,
+        rank: round.has_server ? 1 : 0,
+        at,
+        until: Math.min(end, state.event === 'cut' ? at + CUT_S : end),
+    };
+}
+
+// Somebody who is dead begins nothing, and ends nothing that was begun.
+const alive = (spans, hit) =>
+    !hit || hit.kind !== 'kill'
+        ? spans
+        : spans
+              .filter(
+                  (s) => (s.kind === 'transfer' ? s.peer : s.rank) !== hit.rank || s.from < hit.at,
+              )
+              .map((s) =>
+                  s.kind !== 'transfer' && s.rank === hit.rank
+                      ? { ...s, to: Math.min(s.to, hit.at) }
+                      : s,
+              );
 
 const RING_HEIGHT = 72; // half of the ring's, as is
 const ringWidth = (wide) => (wide / 2 - 60) * 0.7;
@@ -57,10 +84,12 @@ function placesOf(round, shown, wide) {
 function castOf(round, places, wide) {
     const size = places.length > 12 && wide < 500 ? 8 : 14;
     const svg = make('svg', { viewBox: `0 0 ${wide} 220`, class: 'cast', 'aria-hidden': 'true' });
-    places.forEach(([x, y], r) => {
+    const wires = places.map(([x, y], r) => {
         const next = round.has_server ? places[0] : places[(r + 1) % places.length];
-        if (!round.has_server || r > 0)
-            svg.append(make('line', { x1: x, y1: y, x2: next[0], y2: next[1], class: 'wire' }));
+        if (round.has_server && r === 0) return null;
+        const wire = make('line', { x1: x, y1: y, x2: next[0], y2: next[1], class: 'wire' });
+        svg.append(wire);
+        return wire;
     });
     const nodes = places.map(([x, y], r) => {
         const isServer = round.has_server && r === 0,
@@ -77,18 +106,29 @@ function castOf(round, places, wide) {
     });
     const dots = make('g');
     svg.append(dots);
-    return { svg, nodes, dots };
+    return { svg, nodes, dots, wires };
 }
 
-function gantt(round, spans, shown, end, whole) {
+function gantt(round, spans, { shown, end, whole, hit, endText }) {
     const height = shown * 16 + 4,
         left = 74,
         wide = whole - left;
     const svg = make('svg', { viewBox: `0 0 ${whole} ${height + 16}`, role: 'img' });
     for (let r = 0; r < shown; r++)
         svg.append(make('text', { x: 0, y: r * 16 + 12 }, whoOf(round, r)));
+    if (hit && hit.rank < shown && hit.at < end)
+        svg.append(
+            make('rect', {
+                x: left + (wide * hit.at) / end,
+                y: hit.rank * 16,
+                width: Math.max(2, (wide * (hit.until - hit.at)) / end),
+                height: 15,
+                class: 'hit',
+            }),
+        );
     for (const s of spans) {
         if (s.rank >= shown) continue;
+        if (s.from >= end) continue;
         const x = left + (wide * Math.max(0, s.from)) / end,
             width = Math.max(0.6, (wide * (Math.min(end, s.to) - Math.max(0, s.from))) / end);
         const thin = s.kind === 'transfer';
@@ -104,7 +144,7 @@ function gantt(round, spans, shown, end, whole) {
     }
     svg.append(
         make('text', { x: left, y: height + 13 }, '0'),
-        make('text', { x: whole, y: height + 13, 'text-anchor': 'end' }, seconds(end)),
+        make('text', { x: whole, y: height + 13, 'text-anchor': 'end' }, endText),
     );
     const head = make('line', { y1: 0, y2: height, class: 'playhead' });
     svg.append(head);
@@ -144,20 +184,51 @@ function words(round, spans) {
     return make('details', {}, make('summary', {}, texts.events), make('ol', {}, ...list));
 }
 
-// hit(kind, t): what a button does to client 1 at this moment of the run; state: what was done.
-export function drawRound(at, round, state, hit) {
+// What happened, when, and what it did to this round.
+function hitNote(hit, state, round, { row, endless }) {
+    const who = whoIsFirst(round.has_server),
+        into = seconds(state.at - round.start_s),
+        [before, now] = [row.rounds_s && row.rounds_s[0], row.rounds_s && row.rounds_s.at(-1)];
+    const words = [fill(texts.hit_note[hit.kind], { into, at: seconds(state.at), who })];
+    if (row.rounds_s && row.rounds_s.length === 2)
+        words.push(
+            fill(endless ? texts.hit_endless : texts.hit_means, {
+                hit: seconds(now),
+                before: seconds(before),
+            }),
+        );
+    return make('p', { class: 'note', id: 'hit-note' }, words.join(' '));
+}
+
+// What is shown of a round without an end, in rounds.
+const ENDLESS_ROUNDS = 1.5;
+
+// hit(kind, t): what a button does to the first client at this moment of the run; state: what was
+// done; row: that of the round; endless: this round only ends since links that are cut have a rate.
+export function drawRound(at, round, { state, row, endless, hit }) {
     cancelAnimationFrame(playing);
     if (!round || !(round.end_s > round.start_s)) {
         at.replaceChildren();
         return;
     }
-    const end = round.end_s - round.start_s,
-        spans = spansOf(round),
+    const all = round.end_s - round.start_s,
+        usual = row.rounds_s ? row.rounds_s[0] : all,
+        end = endless
+            ? Math.min(all, Math.max(ENDLESS_ROUNDS * usual, 1.2 * (state.at - round.start_s)))
+            : all,
+        done = hitOf(round, state, end),
+        spans = alive(spansOf(round), done),
         shown = Math.min(round.ranks, MOST + 1);
     const wide = Math.max(320, Math.min(800, at.clientWidth || 800)),
         places = placesOf(round, shown, wide);
     const cast = castOf(round, places, wide),
-        bars = gantt(round, spans, shown, end, wide);
+        bars = gantt(round, spans, {
+            shown,
+            end,
+            whole: wide,
+            hit: done,
+            endText: endless ? `${seconds(end)}, ${texts.goes_on}` : seconds(end),
+        });
     const busy = WORK.map((kind) => [kind, spans.some((s) => s.kind === kind)])
         .filter(([, any]) => any)
         .map(([kind]) => texts.phases[kind]);
@@ -173,7 +244,7 @@ export function drawRound(at, round, state, hit) {
             type: 'range',
             min: 0,
             max: 1000,
-            value: 0,
+            value: done ? Math.ceil(Math.min(999, (1000 * done.at) / end)) : 0,
             'aria-label': texts.moment,
         });
     const button = make('button', { type: 'button' }, paused ? texts.play : texts.pause);
@@ -181,6 +252,7 @@ export function drawRound(at, round, state, hit) {
         list = words(round, spans);
     list.open = !!(old && old.open);
 
+    const isHit = (rank, t) => !!done && rank === done.rank && done.at <= t && t < done.until;
     function show(t) {
         bars.move(t);
         time.textContent = fill(texts.at, { t: seconds(t), end: seconds(end) });
@@ -189,7 +261,15 @@ export function drawRound(at, round, state, hit) {
             const now = spans.find(
                 (s) => s.rank === r && s.from <= t && t < s.to && WORK.includes(s.kind),
             );
-            node.setAttribute('class', now ? now.kind : 'node');
+            node.setAttribute(
+                'class',
+                isHit(r, t) && done.kind === 'kill' ? 'node dead' : now ? now.kind : 'node',
+            );
+        });
+        cast.wires.forEach((wire, r) => {
+            const ends = round.has_server ? [r] : [r, (r + 1) % shown];
+            const bad = ends.some((k) => isHit(k, t));
+            if (wire) wire.setAttribute('class', bad ? `wire ${done.kind}` : 'wire');
         });
         cast.dots.replaceChildren(
             ...spans
@@ -234,7 +314,7 @@ export function drawRound(at, round, state, hit) {
     }
     button.addEventListener('click', () => run(paused));
     const hits = Object.entries(texts.hits)
-        .filter(([kind]) => kind !== 'undo' || state.event)
+        .filter(([kind]) => !state.experiment && (kind !== 'undo' || state.event))
         .map(([kind, name]) =>
             make(
                 'button',
@@ -242,22 +322,13 @@ export function drawRound(at, round, state, hit) {
                     type: 'button',
                     'aria-pressed': kind === 'undo' ? null : String(state.event === kind),
                     onclick: () => {
-                        run(false);
+                        cancelAnimationFrame(playing);
                         hit(kind, round.start_s + (end * slide.value) / 1000);
                     },
                 },
-                name,
+                fill(name, { who: whoIsFirst(round.has_server) }),
             ),
         );
-    const done = state.event
-        ? [
-              make(
-                  'p',
-                  { class: 'note', id: 'hit-note' },
-                  `${fill(texts.hit_note[state.event], { at: seconds(state.at) })} ${texts.hit_means}`,
-              ),
-          ]
-        : [];
     slide.addEventListener('input', () => {
         run(false);
         show((end * slide.value) / 1000);
@@ -266,18 +337,22 @@ export function drawRound(at, round, state, hit) {
         cast.svg,
         make('p', { class: 'buttons' }, button, time),
         slide,
-        make(
-            'p',
-            { class: 'buttons', role: 'group', 'aria-label': texts.events_title },
-            make('span', { class: 'note' }, texts.events_title),
-            ...hits,
-        ),
-        ...done,
+        ...(hits.length === 0
+            ? []
+            : [
+                  make(
+                      'p',
+                      { class: 'buttons', role: 'group', 'aria-label': texts.events_title },
+                      make('span', { class: 'note' }, texts.events_title),
+                      ...hits,
+                  ),
+              ]),
+        ...(done ? [hitNote(done, state, round, { row, endless })] : []),
         bars.svg,
         legend(['compute', 'encode', 'transfer', 'decode', 'aggregate']),
         make('p', { class: 'note' }, fill(texts.round_note, { shown, ranks: round.ranks })),
         list,
     );
-    show(0);
+    show((end * slide.value) / 1000);
     if (!paused) run(true);
 }

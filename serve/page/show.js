@@ -58,8 +58,9 @@ export function pairs(rows) {
         plain: plain.get(place(row)) || (plain.size === 1 ? [...plain.values()][0] : null),
     }));
 }
-export function codecName(row) {
+export function codecName(row, withBound = true) {
     if (isPlain(row)) return texts.plain;
-    const bound = row.codec.bound ? ` ${number(Object.values(row.codec.bound)[0], 2)}` : '';
+    const bound =
+        withBound && row.codec.bound ? ` ${number(Object.values(row.codec.bound)[0], 2)}` : '';
     return row.codec.name + bound + (row.codec.profile ? ` [${row.codec.profile}]` : '');
 }

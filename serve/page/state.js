@@ -1,4 +1,4 @@
-import { lesson } from './texts.js';
+import { texts, lesson } from './texts.js';
 
 // The whole state of the page, in the link: what is not said there is as it is here, or in a step of
 // the lesson as that step has it.
@@ -33,6 +33,28 @@ export const stepOf = (step) => Math.min(Math.max(0, Math.trunc(step) || 0), les
 const baseOf = (tab, step) =>
     tab === 'lesson' ? { ...initial, ...lesson[stepOf(step)].state } : initial;
 
+// Words that the page itself reads; names of models, codecs and strategies are the server's to refuse.
+export const LEVERS = [
+    'clients',
+    'rate',
+    'server',
+    'rtt',
+    'loss',
+    'bound',
+    'cores',
+    'steps',
+    'deadline',
+];
+const words = {
+    tab: Object.keys(texts.tabs),
+    lever: LEVERS,
+    link: Object.keys(texts.links),
+    event: ['', 'slow', 'cut', 'kill'],
+    y: ['times', 'speedup'],
+    profile: Object.keys(texts.profiles),
+    preset: Object.keys(texts.presets),
+};
+
 // Numbers of the link are taken as they are: a slider's ends are no limits.
 export function readState(hash) {
     const params = new URLSearchParams(hash.replace(/^#/, '')),
@@ -42,7 +64,7 @@ export function readState(hash) {
         if (typeof initial[key] === 'number') {
             const value = Number(text);
             if (text !== '' && Number.isFinite(value)) state[key] = value;
-        } else state[key] = text;
+        } else if (!words[key] || words[key].includes(text)) state[key] = text;
     }
     return state;
 }

@@ -16,6 +16,9 @@ export const texts = {
     own: 'A model of your own (layer table, CSV)',
     own_note:
         'The file stays on this machine and is not part of the link. Its columns: docs/layer-table.md.',
+    own_absent:
+        'This is a model of your own, whose file no link contains: choose the file again below.',
+    own_large: 'Expected a layer table of at most 1 MB, found a file of {mb} MB.',
     as_json: 'The experiment as JSON; what is changed here replaces the sliders',
     apply: 'Use it',
     copy_link: 'Copy the link',
@@ -43,6 +46,7 @@ export const texts = {
     no_answer: 'no answer in two minutes',
     low: '90 %, low end',
     high: '90 %, high end',
+    no_object: 'no object',
     not_json: 'Expected JSON: {why}',
     estimate_first: 'This is an estimate ({how}); what is simulated in full follows.',
     estimate_only:
@@ -65,13 +69,14 @@ export const texts = {
         loss: 'Lost packets',
         cores: 'The server’s decoding cores',
         steps: 'Local steps a round',
-        slowness: 'Client 1 computes times as long',
-        link: 'Client 1’s link',
+        slowness: '{Who} computes times as long',
+        link: '{Who}’s link',
         deadline: 'Deadline of a round',
     },
     units: { rate: 'Mbps', server: 'Mbps', rtt: 'ms', loss: '%', deadline: 's' },
     short: '{n} clients: {with}, {times} × {faster}',
     short_plain: '{n} clients: {with}',
+    short_endless: '{n} clients: the round does not end',
     faster_word: 'faster',
     slower_word: 'slower',
     each_client: 'one a client',
@@ -110,11 +115,17 @@ export const texts = {
     sentence: {
         faster: 'With {n} clients a round takes {with} with {codec} and {without} without: {times} times faster.',
         slower: 'With {n} clients a round takes {with} with {codec} and {without} without: {times} times slower.',
+        same: 'With {n} clients a round takes {with} with {codec}, about as long as without.',
         plain: 'With {n} clients a round takes {with} without compression.',
+        endless:
+            '{Who} no longer answers and {strategy} waits for it: with {n} clients this round does not end.',
+        endless_deadline: 'A deadline ends it without {who}: there is a slider.',
+        endless_others: 'fedavg with a deadline, fedasync and fedbuff go on without it.',
         interval: 'In 9 of 10 cases it lies between {low} and {high}.',
         most: 'Most of it is {phase}: {share} %.',
         pays: 'It pays from {first} clients on.',
         pays_between: 'It pays from {first} to {last} clients.',
+        none_ends: 'No round ends.',
         never: 'It does not pay at any of these numbers of clients.',
         always: 'It pays at all of these numbers of clients.',
     },
@@ -132,20 +143,23 @@ export const texts = {
     at: '{t} of {end}',
     events_title: 'At this moment',
     hits: {
-        slow: 'Slow client 1’s link to a tenth',
+        slow: 'Slow {who}’s link to a tenth',
         cut: 'Cut it for 20 s',
-        kill: 'Kill client 1',
+        kill: 'Kill {who}',
         undo: 'Undo',
     },
     hit_note: {
-        slow: 'From {at} of the run on client 1’s link has a tenth of its rate.',
-        cut: 'At {at} of the run client 1’s link is cut for 20 s.',
-        kill: 'At {at} of the run client 1 falls silent. Only a deadline ends the round without it: there is a slider.',
+        slow: '{into} into this round, {at} into the run, {who}’s link falls to a tenth of its rate.',
+        cut: '{into} into this round, {at} into the run, {who}’s link is cut for 20 s.',
+        kill: '{into} into this round, {at} into the run, {who} falls silent.',
     },
     hit_means:
-        'The round in the sentence above is the mean of two, of which the second one is hit.',
+        'This round takes {hit}, the one before it took {before}; the sentence above has their mean.',
+    hit_endless: 'This round does not end; the one before it took {before}.',
+    hit_without: 'Without what happens to {who} in the middle of the round.',
     round_note:
         'Dots are messages under way, colours are work. {shown} of {ranks} ranks are drawn. This is the last round of the run; the sentence above has the mean of all.',
+    goes_on: 'it goes on',
     round_picture: 'One round of {end}: {work}.',
     server: 'server',
     client: 'client {k}',
@@ -160,13 +174,20 @@ export const texts = {
     wrong: 'Not so.',
     near: 'Close.',
     real_note:
-        'Predicts this setting and runs it for real, small: real processes, TCP through shaped links, the codec on recorded tensors. It takes one to three minutes, and one runs at a time. Of the settings, local steps are at most 5.',
+        'Predicts this setting and runs it for real, small: real processes, TCP through shaped links, the codec on recorded tensors. It takes one to three minutes; one runs at a time, others wait.',
     real_start: 'Run it',
     real_stop: 'Stop',
     real_stopped: 'Stopped.',
-    real_running: 'Measuring the codec, then emulating … {s} s',
-    real_model:
-        'The model is replaced by {model}, which a small machine can emulate, and at most {n} clients run.',
+    real_running: 'Waiting for its turn, measuring the codec, then emulating … {s} s',
+    real_model: 'So that a small machine can emulate it, this differs from the sliders: {what}.',
+    real_changes: {
+        model: 'the model is {model}',
+        clients: '{n} clients',
+        steps: '{n} local steps a round',
+        event: 'nothing happens to {who} in the middle of a round',
+        link: '{who}’s link is not cut, since the round would not end',
+        experiment: 'what was edited by hand is left out',
+    },
     real_invalid: 'The machine was disturbed, so that this measurement is INVALID: {why}',
     real_result: 'Measured {measured}, predicted {predicted}: {error} % apart.',
     train_note:
@@ -217,6 +238,7 @@ export const texts = {
     },
     tasks: { quadratic: 'a quadratic bowl', 'fashion-mlp': 'dense layers on Fashion-MNIST' },
     presets: {
+        '': 'a setting of your own',
         wan: 'GPT-2 small over a WAN',
         runner: 'A slow codec, a fast server',
         school: 'A class on Wi-Fi',
@@ -226,7 +248,7 @@ export const texts = {
     },
     preset_notes: {
         intellect:
-            'Published: 10 billion parameters were summed in 8 bits each, and the median all-reduce took {published} s (INTELLECT-1 report, arXiv 2412.01152, table 2). Assumed, since the report has neither links nor workers of this configuration: 14 workers in one ring, equal links with {rate} Mbps each way (what 2 × 13/14 × 10 GB in {published} s need) and round trips of 200 ms between any two. So the rate is set to meet the published time: this shows a ring, and predicts nothing.',
+            'Published: 10 billion parameters were summed in 8 bits each, and the median all-reduce took {published} s (INTELLECT-1 report, arXiv 2412.01152, table 2). Assumed, since the report has neither links nor workers of this configuration: 14 workers in one ring, equal links with {rate} Mbps each way (what 2 × 13/14 × 10 GB in {published} s need) and round trips of 200 ms between any two. So the rate is set to meet the published time, and headers and adding up come on top: this shows a ring, and predicts nothing.',
     },
 };
 

@@ -4,7 +4,9 @@
 import { spawn } from 'node:child_process';
 import { createServer } from 'node:http';
 import { createRequire } from 'node:module';
-import { readFileSync, mkdirSync } from 'node:fs';
+import { readFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
@@ -276,6 +278,62 @@ async function links() {
     await page.close();
 }
 
+// Nonsense in a link: words that the page knows are as they are without it, and what cannot be asked
+// is one line that says so, without an answer.
+async function nonsense() {
+    const said = async (hash, pattern) => {
+        const page = await open(`${address}#${hash}`);
+        await page.waitForFunction(() => !document.querySelector('#problem').hidden);
+        const found = await text(page, '#problem');
+        check(`#${hash} is refused`, pattern.test(found), found);
+        check(
+            `#${hash} has no answer, and none is under way`,
+            (await text(page, '#answer')) === '' && (await text(page, '#status')) === '',
+            await text(page, '#status'),
+        );
+        await page.close();
+    };
+    await said('experiment=foo', /^Expected JSON: /);
+    await said('experiment=null', /^Expected JSON: no object/);
+    await said('model=own', /a model of your own, whose file no link contains/);
+    await said('rtt=-5', /rtt: expected a time of at least 0 s, found "-5 ms"/);
+    await said('clients=1e9', /clients: expected at most 10000 on this page/);
+    let page = await open(`${address}#tab=x&lever=x&link=x&event=x&y=x&preset=x&profile=x`);
+    await answered(page);
+    const experiment = JSON.parse(await page.$eval('#as-json', (e) => e.value));
+    check(
+        'words that nobody knows change nothing',
+        !experiment.network.events &&
+            !Array.isArray(experiment.network.client) &&
+            !experiment.codec.profile &&
+            (await page.$eval('#explore', (e) => !e.hidden)),
+        JSON.stringify(experiment),
+    );
+    await page.close();
+    page = await open(`${address}#lever=deadline`);
+    await page.waitForSelector('#lever tbody tr');
+    const places = await page.$$eval('#lever tbody th', (all) => all.map((e) => e.textContent));
+    check('a logarithmic axis has no 0', places.length > 4 && !places.includes('0'), places);
+    await page.close();
+    const own = await open(address);
+    await answered(own);
+    const file = `${mkdtempSync(`${tmpdir()}/strait-page-`)}/large.csv`;
+    writeFileSync(file, 'x'.repeat(1100000));
+    await own.click('#more summary');
+    await (await own.$('#own-model')).uploadFile(file);
+    await own.waitForFunction(() =>
+        /at most 1 MB/.test(document.querySelector('#problem').textContent),
+    );
+    writeFileSync(file, 'no,table\n');
+    await (await own.$('#own-model')).uploadFile(file);
+    await own.waitForFunction(() =>
+        /^table:1: /.test(document.querySelector('#problem').textContent),
+    );
+    check('a table that is refused has no answer', (await text(own, '#answer')) === '');
+    rmSync(dirname(file), { recursive: true });
+    await own.close();
+}
+
 // Packet losses of a large model: an estimate that says so, in the sentence and below the curve; of
 // a small one what is simulated in full replaces it.
 async function estimates() {
@@ -432,6 +490,86 @@ async function training() {
     await page.close();
 }
 
+const press = (page, pattern, place) =>
+    page.evaluate(
+        (source, at) => {
+            const slide = document.querySelector('#round input[type=range]');
+            slide.value = at;
+            slide.dispatchEvent(new Event('input'));
+            [...document.querySelectorAll('#round button')]
+                .find((b) => new RegExp(source).test(b.textContent))
+                .click();
+        },
+        pattern,
+        place,
+    );
+
+// Somebody who is killed: without a deadline the round has no end and no time is shown of it; with
+// one the others go on. Where there is no server, it is rank 0. Curves are of the setting alone.
+async function deaths() {
+    let page = await open(`${address}#clients=4&codec=none&server=10000`);
+    await page.waitForSelector('#round:not(.stale) input[type=range]');
+    await press(page, 'Kill client 1', 400);
+    await page.waitForFunction(() =>
+        /does not end/.test(document.querySelector('#answer').textContent),
+    );
+    await page.waitForFunction(() =>
+        /This round does not end/.test(document.querySelector('#hit-note')?.textContent),
+    );
+    check(
+        'a round without an end has no time',
+        !/\d s\b/.test(await text(page, '#answer')) &&
+            (await page.$('#phases [data-round-s]')) === null &&
+            (await text(page, '#limit')) === '',
+        await text(page, '#answer'),
+    );
+    const curve = await page.$$eval('#curve tbody td', (all) =>
+        all.map((e) => Number(e.dataset.value)),
+    );
+    check('the curve is without the death', Math.max(...curve) < 1000, curve);
+    check(
+        'and says so',
+        /Without what happens to client 1/.test(await text(page, '#curve-note')),
+        await text(page, '#curve-note'),
+    );
+    await picture(page, 'kill');
+    await press(page, 'Kill client 1', 500);
+    await page.waitForFunction(() => !document.querySelector('#round').classList.contains('stale'));
+    check('killed twice', /does not end/.test(await text(page, '#answer')));
+    await page.close();
+    page = await open(`${address}#clients=4&codec=none&server=10000&deadline=40`);
+    await page.waitForSelector('#round:not(.stale) input[type=range]');
+    await press(page, 'Kill client 1', 400);
+    await page.waitForSelector('#hit-note');
+    const experiment = JSON.parse(await page.$eval('#as-json', (e) => e.value)),
+        [row] = await rowsOf(experiment);
+    check(
+        'with a deadline the client leaves',
+        experiment.network.events[0].present === false && row.rounds_s[1] > 40,
+        JSON.stringify(experiment.network.events),
+    );
+    await page.waitForFunction(
+        (s) => Number(document.querySelector('#answer').dataset.roundS) === s,
+        {},
+        row.round_s,
+    );
+    check(
+        'both rounds are the row’s',
+        (await text(page, '#hit-note')).includes(
+            `takes ${Number(row.rounds_s[1].toPrecision(3))} s, the one before it took ${Number(row.rounds_s[0].toPrecision(3))} s`,
+        ),
+        await text(page, '#hit-note'),
+    );
+    await page.close();
+    page = await open(`${address}#strategy=bsp&model=resnet&clients=4&codec=none`);
+    await page.waitForSelector('#round:not(.stale) input[type=range]');
+    await press(page, 'Kill rank 0', 300);
+    await page.waitForFunction(() =>
+        /^Rank 0 no longer answers/.test(document.querySelector('#answer').textContent),
+    );
+    await page.close();
+}
+
 // Client 1's link is slowed in the middle of the shown round, which is longer then; and undone.
 async function hits() {
     const page = await open(`${address}#clients=4&codec=none&server=10000`);
@@ -508,8 +646,23 @@ async function planning() {
 
 // An emulation that is stopped at once: said so, and another can begin.
 async function real() {
-    const page = await open(`${address}#tab=real`);
+    const page = await open(`${address}#tab=real&event=kill&at=3&link=cut&slowness=2`);
+    const asked = page.waitForRequest((r) => r.url().endsWith('/api/check'));
     await page.click('#real-start');
+    const { experiment, slowness } = JSON.parse((await asked).postData());
+    check(
+        'what would not end is not emulated',
+        !experiment.network.events && !Array.isArray(experiment.network.client),
+        JSON.stringify(experiment.network),
+    );
+    check('a slow client is emulated', slowness[0] === 2 && slowness[1] === 1, slowness);
+    check(
+        'what differs from the sliders is said',
+        /the model is gpt; 4 clients; 5 local steps a round; nothing happens to client 1/.test(
+            await text(page, '#real-result'),
+        ),
+        await text(page, '#real-result'),
+    );
     await page.waitForFunction(() => !document.querySelector('#real-stop').disabled);
     await page.click('#real-stop');
     await page.waitForFunction(
@@ -526,6 +679,7 @@ try {
         numbers,
         keyboard,
         links,
+        nonsense,
         estimates,
         lessons,
         slow,
@@ -533,6 +687,7 @@ try {
         training,
         planning,
         hits,
+        deaths,
         real,
     ]) {
         if (only && !only.split(',').includes(part.name)) continue;
