@@ -190,6 +190,26 @@ static int add_row(struct making *m, const json_t *row, const char *y, json_t *y
     return status;
 }
 
+/* The ends of intervals are drawn too: where they span much, values would lie flat on 0. */
+static json_t *number_axis(const struct making *m, const char *y, json_t *values)
+{
+    json_t *axis = strait_plot_axis(y, values, log_of(m->q, 'y'));
+    const char *interval = strait_points_interval(y);
+    if (!interval)
+        return axis;
+    for (int end = 0; end < 2; end++) {
+        char pointer[POINTER_CHARS];
+        snprintf(pointer, sizeof(pointer), "%s/%d", interval, end);
+        json_t *ends = values_at(m, pointer);
+        json_array_extend(values, ends);
+        json_decref(ends);
+    }
+    json_t *whole = strait_plot_axis(y, values, log_of(m->q, 'y'));
+    json_object_set(axis, "log", json_object_get(whole, "log"));
+    json_decref(whole);
+    return axis;
+}
+
 static int add_number(struct making *m, const char *y, struct strait_error *err)
 {
     const bool residuals = m->q->kind == STRAIT_FIGURE_RESIDUALS;
@@ -207,7 +227,7 @@ static int add_number(struct making *m, const char *y, struct strait_error *err)
                                    y)
                    : strait_column_refuse(m->columns, "y", y, err);
     }
-    json_t *y_axis = strait_plot_axis(y, values, log_of(m->q, 'y'));
+    json_t *y_axis = number_axis(m, y, values);
     if (residuals) {
         char label[POINTER_CHARS];
         snprintf(label, sizeof(label), "%s: predicted over measured, less 1 (%%)", y + 1);

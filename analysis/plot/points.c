@@ -26,21 +26,26 @@ static double number_at(const json_t *row, const char *pointer, const json_t *ax
 
 /* --- what is known of a number's spread --------------------------------------------------- */
 
+const char *strait_points_interval(const char *y)
+{
+    return strcmp(y, "/round_s") == 0   ? "/interval_s"
+           : strcmp(y, "/total_s") == 0 ? "/total_interval_s"
+                                        : NULL;
+}
+
 static void spread_of(double *low, double *high, struct strait_points_count *count,
                       const json_t *row, const struct strait_points_of *of)
 {
-    static const char *const intervals[][2] = {{"/round_s", "/interval_s"},
-                                               {"/total_s", "/total_interval_s"}};
     char pointer[POINTER_CHARS];
+    const char *interval = strait_points_interval(of->y);
     *low = *high = NAN;
-    for (size_t i = 0; i < 2; i++)
-        if (strcmp(of->y, intervals[i][0]) == 0) {
-            snprintf(pointer, sizeof(pointer), "%s/0", intervals[i][1]);
-            *low = number_at(row, pointer, of->y_axis);
-            snprintf(pointer, sizeof(pointer), "%s/1", intervals[i][1]);
-            *high = number_at(row, pointer, of->y_axis);
-            count->has_interval |= isfinite(*low) && isfinite(*high);
-        }
+    if (interval) {
+        snprintf(pointer, sizeof(pointer), "%s/0", interval);
+        *low = number_at(row, pointer, of->y_axis);
+        snprintf(pointer, sizeof(pointer), "%s/1", interval);
+        *high = number_at(row, pointer, of->y_axis);
+        count->has_interval |= isfinite(*low) && isfinite(*high);
+    }
     const size_t n = strlen(of->y);
     if (n > 5 && strcmp(of->y + n - 5, "/mean") == 0) {
         snprintf(pointer, sizeof(pointer), "%.*s/sd", (int)(n - 5), of->y);

@@ -17,6 +17,9 @@ struct strait_points_count {
     bool has_interval, has_seeds;
 };
 
+/** Where rows have the 90 % interval of this number, a list of two; NULL: they have none. */
+const char *strait_points_interval(const char *y);
+
 /** Add a row's points to a line {"label", "at": {}}. Rows of one point are repeats; others must not
  *  share a place. 0, or -1 with *err INPUT that says in what they differ. */
 int strait_points_add(json_t *line, struct strait_points_count *count, const json_t *row,

@@ -211,6 +211,31 @@ static void spreads(void)
     json_decref(figure);
 }
 
+/* 8 s between 4 and 60 span a factor of 15, between 4 and 64 one of 16: then 8 s would lie on 0. */
+static void wide(void)
+{
+    const struct strait_figure_question q = {0}, linear = {.log = ""};
+    json_t *columns = json_pack("[o]", column("1 Gbps", 2, "none", 8)), *figure;
+    json_t *numbers = json_object_get(json_array_get(columns, 0), "numbers");
+    json_object_set_new(numbers, "/interval_s/0", json_real(4));
+    static const struct {
+        double high_s;
+        bool log;
+    } cases[] = {{60, false}, {64, true}};
+    for (size_t i = 0; i < 2; i++) {
+        json_object_set_new(numbers, "/interval_s/1", json_real(cases[i].high_s));
+        figure = figure_of(json_incref(columns), &q);
+        json_t *panel = json_array_get(json_object_get(figure, "panels"), 0);
+        CU_ASSERT_EQUAL(json_is_true(json_object_get(json_object_get(panel, "y"), "log")),
+                        cases[i].log);
+        json_decref(figure);
+    }
+    figure = figure_of(columns, &linear);
+    json_t *panel = json_array_get(json_object_get(figure, "panels"), 0);
+    CU_ASSERT_FALSE(json_is_true(json_object_get(json_object_get(panel, "y"), "log")));
+    json_decref(figure);
+}
+
 /* 0.998 to 1.001 of 8 s are less than a hundredth of the panel's height; 0.998 to 1.01 are more. */
 static void narrow(void)
 {
@@ -363,6 +388,7 @@ static const struct strait_test tests[] = {
     {"residuals hold predictions against the median of measurements", residuals},
     {"repeats count by their median", repeats},
     {"a mean, a total and an even number of repeats have their spread", spreads},
+    {"an axis holds the ends of intervals", wide},
     {"bands that nobody can see are said to be so", narrow},
     {"sizes in powers of two stay in these", powers_of_two},
     {"rounds without a score leave a curve one of numbers", curves},
