@@ -6,7 +6,7 @@ export const fill = (text, values) =>
 export const number = (x, digits = 3) =>
     Number(x.toPrecision(digits)).toLocaleString('en', { maximumSignificantDigits: digits });
 export function seconds(s) {
-    if (!(s > 0)) return '0 s';
+    if (!(s >= 1e-9)) return '0 s'; // less is rounding
     return s >= 1
         ? `${number(s)} s`
         : s >= 1e-3
