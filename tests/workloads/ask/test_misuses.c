@@ -148,6 +148,7 @@ static void walk_file(struct walk *w, const char *path, size_t most)
 static void walk_all(FILE *out)
 {
     static const char *const files[] = {"tests/golden/rows/strategies",
+                                        "tests/golden/rows/noisy",
                                         "tests/golden/rows/networks",
                                         "tests/golden/rows/codecs",
                                         "tests/golden/rows/live",
