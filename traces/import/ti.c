@@ -19,8 +19,9 @@ static bool sniff(const char *head, size_t n)
                strcmp(word, "send") == 0 || strcmp(word, "recv") == 0 ||
                strcmp(word, "irecv") == 0 || strcmp(word, "bcast") == 0;
     const size_t len = strcspn(head, "\r\n"); /* a list of files, one a rank */
-    return len > 4 && len < 4096 && memchr(head, '\0', len) == NULL &&
-           strncmp(head + len - 4, ".txt", 4) == 0 && strpbrk(head, "{}<>") == NULL;
+    return len < 4096 && memchr(head, '\0', len) == NULL && strpbrk(head, "{}<>") == NULL &&
+           ((len > 4 && strncmp(head + len - 4, ".txt", 4) == 0) ||
+            (len > 3 && strncmp(head + len - 3, ".ti", 3) == 0));
 }
 
 /* --- lines and files ---------------------------------------------------------------------- */

@@ -1,7 +1,8 @@
 /* A graph as time-independent traces. Ranks there do one thing after another, so an order is chosen
  * in which all ranks can go on: nodes are taken as they become ready, all ranks together, messages
- * without delay. A receive is posted when it may be and waited for before the first node that needs
- * it; sends are waited for at the end. Tags are the numbers of the receiving nodes, so that no two
+ * without delay, and those first that are posted without a wait, so that they go on beside what
+ * computes. A receive is posted when it may be and waited for before the first node that needs it;
+ * sends are waited for at the end. Tags are the numbers of the receiving nodes, so that no two
  * requests are alike. */
 #include "ti_write.h"
 
@@ -32,14 +33,20 @@ struct writer {
     const struct strait_program *g;
     struct rank *ranks;
     double flop_per_s;
-    struct place *ready; /* a stack: the order decides only how much goes on at once */
-    size_t n_ready;
+    struct place *posts, *ready; /* stacks: the order decides only how much goes on at once */
+    size_t n_posts, n_ready;
     size_t n_calls[STRAIT_PROGRAM_MAX_RANKS]; /* collectives that rank has begun */
 };
 
 static void release(struct writer *w, int rank, uint32_t node)
 {
-    if (--w->ranks[rank].left[node] == 0)
+    struct rank *r = &w->ranks[rank];
+    const int kind = r->trace->nodes[node].kind;
+    if (--r->left[node] > 0)
+        return;
+    if ((kind == STRAIT_PROGRAM_SEND || kind == STRAIT_PROGRAM_RECV) && r->head[node] == NONE)
+        w->posts[w->n_posts++] = (struct place){rank, node};
+    else
         w->ready[w->n_ready++] = (struct place){rank, node};
 }
 
@@ -254,13 +261,14 @@ static int write_all(char **text, struct writer *w, struct strait_error *err)
         if (!begin_rank(&w->ranks[i], &w->g->ranks[i], i))
             return strait_error_memory(err, "trace");
     }
-    if (!(w->ready = malloc((n_nodes + 1) * sizeof(*w->ready))))
+    if (!(w->ready = malloc((n_nodes + 1) * sizeof(*w->ready))) ||
+        !(w->posts = malloc((n_nodes + 1) * sizeof(*w->posts))))
         return strait_error_memory(err, "trace");
     for (int i = w->g->n_ranks; i-- > 0;)
         for (size_t k = w->g->ranks[i].n_nodes; k-- > 0;)
             release(w, i, (uint32_t)k);
-    while (w->n_ready > 0) {
-        const struct place p = w->ready[--w->n_ready];
+    while (w->n_posts + w->n_ready > 0) {
+        const struct place p = w->n_posts > 0 ? w->posts[--w->n_posts] : w->ready[--w->n_ready];
         start(w, p.rank, p.node);
     }
     for (int i = 0; i < w->g->n_ranks; i++)
@@ -315,6 +323,7 @@ int strait_ti_text(char **text, json_t **lost, const struct strait_program *g, d
             *lost = losses(g);
         for (int i = 0; i < g->n_ranks; i++)
             end_rank(&w->ranks[i]);
+        free(w->posts);
         free(w->ready);
         free(w->ranks);
     }

@@ -226,8 +226,8 @@ static void listed(void)
     struct strait_program *g;
     struct strait_error err = {0};
     static const char *const files[][2] = {{"a.txt", "0 init\n0 send 1 0 5\n"},
-                                           {"b.txt", "1 init\n1 recv 0 0 5\n"},
-                                           {"all.txt", "a.txt\nb.txt\n"},
+                                           {"b.ti", "1 init\n1 recv 0 0 5\n"},
+                                           {"all.txt", "b.ti\na.txt\n"},
                                            {"one.txt", "a.txt\nnone.txt\n"}};
     CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(folder));
     for (size_t i = 0; i < 4; i++) {
@@ -281,14 +281,41 @@ static void of_goal(void)
     char *text;
     CU_ASSERT_EQUAL_FATAL(strait_import_graph(&g, DATA("tests/data/ring.goal"), &err), 0);
     CU_ASSERT_EQUAL_FATAL(strait_ti_text(&text, NULL, g, 2e9, &err), 0);
-    CU_ASSERT_STRING_EQUAL(text, "0 init\n0 compute 2000000\n0 isend 1 0 1000000\n"
-                                 "0 irecv 2 2 1000000\n0 waitall\n0 finalize\n"
+    CU_ASSERT_STRING_EQUAL(text, "0 init\n0 irecv 2 2 1000000\n0 compute 2000000\n"
+                                 "0 isend 1 0 1000000\n0 waitall\n0 finalize\n"
                                  "1 init\n1 irecv 0 0 1000000\n1 wait 0 1 0\n1 compute 4000000\n"
                                  "1 isend 2 0 1000000\n1 waitall\n1 finalize\n"
                                  "2 init\n2 irecv 1 0 1000000\n2 wait 1 2 0\n2 isend 0 2 1000000\n"
                                  "2 waitall\n2 finalize\n");
     free(text);
     strait_program_free(g);
+}
+
+/* What goes on beside computing is posted before it, as it was read. */
+static void overlapped(void)
+{
+    static const char given[] = "0 init\n0 isend 1 1 10\n0 irecv 1 0 10\n0 compute 5\n"
+                                "0 wait 1 0 0\n0 compute 6\n0 waitall\n0 finalize\n"
+                                "1 init\n1 isend 0 0 10\n1 irecv 0 1 10\n1 compute 5\n"
+                                "1 wait 0 1 1\n1 compute 6\n1 waitall\n1 finalize\n";
+    struct strait_import in;
+    struct strait_error err = {0};
+    char *text = NULL;
+    CU_ASSERT_EQUAL_FATAL(import_text(&in, given, &err), 0);
+    CU_ASSERT_EQUAL_FATAL(strait_ti_text(&text, NULL, in.graph, 1e9, &err), 0);
+    for (int rank = 0; rank < 2; rank++) {
+        char first[32];
+        snprintf(first, sizeof(first), "%d compute 5\n", rank);
+        const char *begin = strstr(text, rank == 0 ? "0 init" : "1 init"),
+                   *compute = begin ? strstr(begin, first) : NULL,
+                   *send = begin ? strstr(begin, "isend") : NULL,
+                   *recv = begin ? strstr(begin, "irecv") : NULL,
+                   *wait = begin ? strstr(begin, " wait ") : NULL;
+        CU_ASSERT_FATAL(compute && send && recv && wait);
+        CU_ASSERT(send < compute && recv < compute && compute < wait);
+    }
+    free(text);
+    strait_import_release(&in);
 }
 
 #define COLLECTIVES(rank)                                                                          \
@@ -354,6 +381,7 @@ static const struct strait_test tests[] = {
     {"a list of files is one trace", listed},
     {"a trace that is written and read again is the same", written},
     {"a GOAL schedule is written in an order that can end", of_goal},
+    {"messages beside computing are written before it", overlapped},
     {"ranks that wait for each other are not written", knot},
     {"every collective is written as it came", of_collectives},
     {"any damage is read or refused as it was", damaged},
