@@ -47,7 +47,7 @@ static const char up_notes[] =
     "  strait net up my.json --name slow --set '/network/client/rate=\"37 Mbps\"'\n";
 
 static int bring_up(const char *name, const char *file, const struct strait_texts *settings,
-                    bool json, struct strait_error *err)
+                    const char *realisation, bool json, struct strait_error *err)
 {
     struct strait_emu_registry place;
     struct strait_emu_program net = {.leash = -1};
@@ -57,7 +57,7 @@ static int bring_up(const char *name, const char *file, const struct strait_text
     if (strait_net_load(&e, file, settings, err) == 0 &&
         strait_emu_registry_init(&place, name, err) == 0 &&
         (lock = strait_emu_registry_lock(&place, err)) >= 0 &&
-        strait_emu_program_start(&net, &place, lock, e, file, NULL, err) == 0)
+        strait_emu_program_start(&net, &place, lock, e, file, realisation, NULL, err) == 0)
         state = strait_emu_join_state(&place, err);
     if (state && json) {
         strait_command_print_json(state);
@@ -82,11 +82,12 @@ int strait_net_up(int argc, char **argv)
 {
     const char *name = strait_net_default_name(), *file = NULL;
     struct strait_texts settings = {0};
-    const char *launcher = "auto";
+    const char *launcher = "auto", *realisation = NULL;
     bool json = false;
     const struct strait_option options[] = {
         {"name", 0, STRAIT_OPTION_TEXT, &name, "NAME", "name of the network (\"default\")"},
         {"launcher", 0, STRAIT_OPTION_TEXT, &launcher, "auto", "here; for guests see net run"},
+        {"realisation", 0, STRAIT_OPTION_TEXT, &realisation, "NAME", STRAIT_NET_REALISATION_DOC},
         {"set", 0, STRAIT_OPTION_TEXTS, &settings, "/POINTER=VALUE",
          "set a value of the experiment"},
         {"json", 0, STRAIT_OPTION_FLAG, &json, NULL, "its description on standard output"}};
@@ -105,7 +106,9 @@ int strait_net_up(int argc, char **argv)
                                   "programs in it",
                                   launcher);
     if (status == 0)
-        status = bring_up(name, file, &settings, json, &err);
+        status = strait_net_check_realisation("net up", realisation, &err);
+    if (status == 0)
+        status = bring_up(name, file, &settings, realisation, json, &err);
     free(settings.items);
     strait_net_leave(status < 0 ? strait_command_fail(&err) : 0);
 }

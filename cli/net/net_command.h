@@ -30,6 +30,9 @@ void strait_net_leave(int status) __attribute__((noreturn));
 int strait_net_parse(const struct strait_usage *usage, int argc, char **argv,
                      const char **positional, size_t max_positional, char ***command,
                      struct strait_error *err);
+#define STRAIT_NET_REALISATION_DOC "shape links by relay, kernel or auto (auto)"
+/** Refuse what is no realisation; NULL: none was asked for. 0, or -1 with *err USAGE. */
+int strait_net_check_realisation(const char *command, const char *given, struct strait_error *err);
 /** Load the one network that an experiment describes.
  *  Returns: 0, or -1 with *err: INPUT when its points have several */
 int strait_net_load(struct strait_experiment **out, const char *file,

@@ -60,6 +60,17 @@ static int differ(const struct strait_sweep *s, struct strait_error *err)
                          "expected one network, found several in \"vary\": choose with %s", axes);
 }
 
+int strait_net_check_realisation(const char *command, const char *given, struct strait_error *err)
+{
+    static const char *const names[] = {"relay", "kernel", "auto", NULL};
+    for (size_t i = 0; given && names[i]; i++)
+        if (strcmp(given, names[i]) == 0)
+            return 0;
+    return given ? strait_refuse_name(err, STRAIT_ERR_USAGE, command,
+                                      "relay, kernel or auto after --realisation", given, names)
+                 : 0;
+}
+
 int strait_net_load(struct strait_experiment **out, const char *file,
                     const struct strait_texts *settings, struct strait_error *err)
 {

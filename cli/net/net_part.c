@@ -115,7 +115,8 @@ static int bring_up(struct part *p, const json_t *all, struct strait_error *err)
         strait_emu_registry_init(&p->place, name, err) != 0 ||
         strait_emu_outside_open(p->outside, &p->place, err) != 0 ||
         (lock = strait_emu_registry_lock(&p->place, err)) < 0 ||
-        strait_emu_program_start(&p->net, &p->place, lock, p->experiment, file, &p->part, err) != 0)
+        strait_emu_program_start(&p->net, &p->place, lock, p->experiment, file, NULL, &p->part,
+                                 err) != 0)
         return -1;
     p->state = strait_emu_join_state(&p->place, err);
     return p->state ? 0 : -1;

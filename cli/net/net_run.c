@@ -10,7 +10,7 @@
 #include "net_guest.h"
 
 struct order {
-    const char *file, *name, *ranks, *log;
+    const char *file, *name, *ranks, *log, *realisation;
     struct strait_texts settings;
     bool keep_going;
     const char *const *command;
@@ -45,6 +45,11 @@ static int run(const struct order *o, int argc, char **argv, struct strait_error
         return strait_refuse_name(err, STRAIT_ERR_USAGE, "net run",
                                   "all, clients or first after --ranks", o->ranks,
                                   (const char *const[]){"all", "clients", "first", NULL});
+    if (strait_net_check_realisation("net run", o->realisation, err) != 0)
+        return -1;
+    if (o->hosts.file && o->realisation)
+        return strait_error_set(err, STRAIT_ERR_USAGE, "net run",
+                                "expected --hosts or --realisation, not both: each host chooses");
     const int guest = strait_net_guest_is_wanted(&o->guest, err);
     if (guest < 0 || (guest > 0 && make_log_folder(o->log, err) != 0))
         return -1;
@@ -64,7 +69,7 @@ static int run(const struct order *o, int argc, char **argv, struct strait_error
     strait_net_hold_signals();
     if (strait_emu_registry_init(&place, o->name, err) == 0 && make_log_folder(o->log, err) == 0 &&
         (lock = strait_emu_registry_lock(&place, err)) >= 0 &&
-        strait_emu_program_start(&net, &place, lock, e, o->file, NULL, err) == 0)
+        strait_emu_program_start(&net, &place, lock, e, o->file, o->realisation, NULL, err) == 0)
         state = strait_emu_join_state(&place, err);
     if (state) {
         const struct strait_tensor_copy_plan plan = {.place = &place,
@@ -130,6 +135,7 @@ int strait_net_run(int argc, char **argv)
          "path of strait on the hosts (as here)"},
         {"launcher", 0, STRAIT_OPTION_TEXT, &o.guest.launcher, "WHERE",
          "auto: here (default); uml, vuml: in a guest"},
+        {"realisation", 0, STRAIT_OPTION_TEXT, &o.realisation, "NAME", STRAIT_NET_REALISATION_DOC},
         {"memory", 0, STRAIT_OPTION_TEXT, &o.guest.memory, "SIZE",
          "memory of the guest (0.5 GB + 64 MB a rank)"},
         {"limit", 0, STRAIT_OPTION_NUMBER, &o.guest.limit_s, "SECONDS",

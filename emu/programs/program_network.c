@@ -49,11 +49,13 @@ static int hear_ready(int leash, struct strait_error *err)
 int strait_emu_program_start(struct strait_emu_program *out,
                              const struct strait_emu_registry *place, int lock_fd,
                              const struct strait_experiment *experiment, const char *label,
-                             const struct strait_emu_part *part, struct strait_error *err)
+                             const char *realisation, const struct strait_emu_part *part,
+                             struct strait_error *err)
 {
     struct strait_emu_program_plan plan = {.place = place,
                                            .experiment = experiment,
                                            .label = label,
+                                           .realisation = realisation,
                                            .part = part,
                                            .tun_path = getenv("STRAIT_TUN"),
                                            .lock_fd = lock_fd};

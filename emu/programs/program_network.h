@@ -28,12 +28,14 @@ struct strait_emu_part {
  *  Out:     out  end with _stop or _let_go
  *  In:      lock_fd  of strait_emu_registry_lock; closed
  *           label    the experiment's name in the description
+ *           realisation  "relay" or "kernel"; NULL or "auto": chosen
  *           part     borrowed while the network is there; NULL: all of it is on this host
  *  Returns: 0, or -1 with *err: HOST if this machine or user cannot */
 int strait_emu_program_start(struct strait_emu_program *out,
                              const struct strait_emu_registry *place, int lock_fd,
                              const struct strait_experiment *experiment, const char *label,
-                             const struct strait_emu_part *part, struct strait_error *err);
+                             const char *realisation, const struct strait_emu_part *part,
+                             struct strait_error *err);
 /** From now on the network stays up when the caller ends. */
 void strait_emu_program_let_go(struct strait_emu_program *f);
 /** Whether the supervisor has ended. Before that, no process in the network ends because of it. */
@@ -58,7 +60,7 @@ enum { STRAIT_EMU_N_KEYS = 5 }; /* namespaces: network, mount, UTS, PID, user */
 struct strait_emu_program_plan {
     const struct strait_emu_registry *place;
     const struct strait_experiment *experiment;
-    const char *label, *launcher, *tun_path;
+    const char *label, *launcher, *realisation, *tun_path;
     const struct strait_emu_part *part;
     int lock_fd, leash;
 };

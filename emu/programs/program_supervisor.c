@@ -78,7 +78,10 @@ static int build(struct supervisor *k, bool *congestion_set, struct strait_error
 {
     const struct strait_experiment *e = k->plan->experiment;
     const struct strait_emu_trunk *trunk = k->plan->part ? &k->plan->part->trunk : NULL;
-    const struct strait_run run = {.n_ranks = e->n_ranks, .network = e->network, .seed = e->seed};
+    const struct strait_run run = {.n_ranks = e->n_ranks,
+                                   .network = e->network,
+                                   .seed = e->seed,
+                                   .realisation = k->plan->realisation};
     const struct strait_emu_shared no_streams = {.n_streams = 0, .start_ns = strait_proc_mono_ns()};
     const double k_real_time = 1;
     char *hosts = strait_emu_program_hosts(e), host[32];

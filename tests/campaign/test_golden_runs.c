@@ -50,6 +50,14 @@ static void complain(const json_t *entry, const char *what)
     CU_FAIL("a golden run is not what it was");
 }
 
+/* The same for an error, which names the file and the place in it. */
+static void complain_of(const json_t *entry, const struct strait_error *err)
+{
+    char text[1024];
+    snprintf(text, sizeof(text), "%s%s%s", err->where, *err->where ? ": " : "", err->text);
+    complain(entry, text);
+}
+
 /* --- a run ---------------------------------------------------------------------------------- */
 
 /* The one point that the settings leave of an experiment; NULL: complained. */
@@ -71,7 +79,7 @@ static json_t *point_of(const json_t *entry)
     snprintf(path, sizeof(path), "%s/%s.json", DATA("experiments"),
              strait_text_of(entry, "experiment"));
     if (strait_sweep_load(&sweep, path, (const char *const *)settings, n, &err) != 0) {
-        complain(entry, err.text);
+        complain_of(entry, &err);
     } else {
         if (sweep->n_points == 1)
             point = strait_sweep_point(sweep, 0, NULL, &err);
@@ -134,7 +142,7 @@ static json_t *found_of(const json_t *entry, const struct strait_profile *profil
         strait_trial_run(p, backend, &err) == 0 && (row = strait_row_new(p, &context, &err)))
         kept = kept_of(p, row);
     else
-        complain(entry, err.text);
+        complain_of(entry, &err);
     json_decref(row);
     strait_trial_free(p);
     strait_experiment_free(e);

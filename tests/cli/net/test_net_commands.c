@@ -304,6 +304,8 @@ static void usage(void)
         {"net", "run", "net.json"},
         {"net", "run", "--", "true"},
         {"net", "run", "net.json", "--ranks", "some", "--", "true"},
+        {"net", "run", "net.json", "--realisation", "kernl", "--", "true"},
+        {"net", "up", "net.json", "--realisation", "kernl"},
         {"net", "run", "net.json", "--", "no-such-program"},
         {"net", "down", "now"},
         {"net", "top", "--interval", "0"},

@@ -47,7 +47,8 @@ static int use_network(const struct scene *s, const char *name, struct strait_er
     int status = -1, lock = -1;
     if (strait_emu_registry_init(&place, name, err) == 0 &&
         (lock = strait_emu_registry_lock(&place, err)) >= 0 &&
-        strait_emu_program_start(&net, &place, lock, s->experiment, "x.json", NULL, err) == 0 &&
+        strait_emu_program_start(&net, &place, lock, s->experiment, "x.json", NULL, NULL, err) ==
+            0 &&
         (state = strait_emu_join_state(&place, err)) != NULL)
         status = run_program(&place, err);
     json_decref(state);
