@@ -3,6 +3,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 #include "core/error.h"
 #include "core/hash.h"
 #include "analysis/intervals/learned.h"
@@ -46,6 +47,7 @@ struct strait_plan_setup {
     struct strait_mpi_world *world; /* mpi: the processes; NULL: none */
     const struct strait_afar *afar; /* emu: where its points run; NULL: here */
     struct strait_live_view *view;  /* for emulated points; NULL: none */
+    FILE *notes;                    /* tells why a point is emulated again; NULL: nothing does */
     const struct strait_learned *learned; /* NULL: intervals lack the model's own error */
     char profile_hash[STRAIT_KEY_CHARS], program[STRAIT_KEY_CHARS], machine[STRAIT_KEY_CHARS];
 };

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
+#include "analysis/fields.h"
 #include "analysis/measured/codec_slowdown.h"
 #include "analysis/row.h"
 #include "analysis/timeline/spans_file.h"
@@ -159,6 +161,19 @@ static int check_invariance(json_t *row, const struct strait_plan *plan,
     return 0;
 }
 
+/* A try that failed takes as long as the next one, which would look like a run that hangs. On a
+ * terminal the line takes the place of the progress line, which comes again below it. */
+static void note_retry(const struct strait_plan_setup *setup, const json_t *row, int next)
+{
+    const json_t *why = json_array_get(json_object_get(row, "invalid"), 0);
+    if (!setup->notes || setup->view)
+        return;
+    fprintf(setup->notes, "%sstrait: emu, %.0f clients: INVALID: %s; try %d of %d\n",
+            isatty(fileno(setup->notes)) ? "\r\033[K" : "", strait_row_number(row, "clients"),
+            json_string_value(why) ? json_string_value(why) : "", next, setup->n_retries + 1);
+    fflush(setup->notes);
+}
+
 /* Retry an emulated task that came back INVALID, which a busy host sometimes causes, each time with
  * twice the dilation; the row keeps the earlier reasons. */
 json_t *strait_plan_run_task(const struct strait_plan *plan, size_t i, struct strait_error *err)
@@ -173,6 +188,7 @@ json_t *strait_plan_run_task(const struct strait_plan *plan, size_t i, struct st
         json_array_extend(before, json_object_get(row, "invalid"));
         if (!(plan->setup.dilation > 0))
             dilation = 2 * strait_invariance_dilation(row);
+        note_retry(&plan->setup, row, n + 2);
         struct strait_error why = {0};
         json_t *next = attempt(plan, task, dilation, &why);
         if (!next && why.code == STRAIT_ERR_INPUT)

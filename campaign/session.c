@@ -61,6 +61,7 @@ static int make_plan(struct strait_session *r, struct strait_error *err)
     plan->setup.world = r->world;
     plan->setup.afar = r->afar;
     plan->setup.n_retries = (int)r->n_tries - 1;
+    plan->setup.notes = r->notes;
     if (strait_plan_setup_hashes(&plan->setup, err) != 0 || choose_profile(r, err) != 0)
         return -1;
     char path[PATH_CHARS];
