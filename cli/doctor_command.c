@@ -34,7 +34,8 @@ static void check_programs(json_t *out)
     static const char *const gnuplot[] = {"gnuplot", "--version", NULL};
     char text[TEXT_CHARS];
     const bool plots = ask_version(text, sizeof(text), gnuplot);
-    strait_probe_put(out, "gnuplot", plots, text, "apt install gnuplot-nox (for strait plot)");
+    strait_probe_put(out, "gnuplot", plots, text,
+                     "apt install gnuplot-nox (for strait plot); strait report needs nothing");
 }
 
 /* Real machines: the module that mpicc compiled, and what starts its processes. */
