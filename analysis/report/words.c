@@ -90,8 +90,8 @@ static void put_breakevens(FILE *out, const struct strait_report_section *s)
         if (n++ == 0)
             fprintf(out,
                     "<h3>From how many clients on compression pays</h3>\n<details%s><summary>%zu "
-                    "curves</summary>\n<ul>\n",
-                    n_all <= MAX_OPEN ? " open" : "", n_all);
+                    "curve%s</summary>\n<ul>\n",
+                    n_all <= MAX_OPEN ? " open" : "", n_all, n_all == 1 ? "" : "s");
         fputs("<li>", out);
         const char *setting = strait_text_of(record, "setting");
         strait_html_textf(out, "%s%s%s: %s", strait_text_of(record, "codec"), *setting ? ", " : "",
@@ -173,6 +173,17 @@ void strait_report_points(FILE *out, const struct strait_report_section *s)
 
 /* --- agreement ---------------------------------------------------------------------------- */
 
+/* The point with these labels in the words of the other tables. */
+static char *labels_text(const struct strait_report_section *s, const json_t *labels)
+{
+    size_t i;
+    json_t *columns;
+    json_array_foreach (s->columns, i, columns)
+        if (json_equal(json_object_get(json_object_get(columns, "row"), "labels"), labels))
+            return point_text(s, columns);
+    return strait_label_set(labels);
+}
+
 void strait_report_agreement(FILE *out, const struct strait_report_section *s)
 {
     static const struct strait_compare_options within = {.tolerance_ratio = 0.1, .floor_s = 0.005};
@@ -196,7 +207,7 @@ void strait_report_agreement(FILE *out, const struct strait_report_section *s)
           out);
     strait_html_table(out, "Predicted against measured", names);
     json_array_foreach (json_object_get(comparison, "pairs"), i, pair) {
-        char *labels = strait_label_set(json_object_get(pair, "labels"));
+        char *labels = labels_text(s, json_object_get(pair, "labels"));
         json_object_foreach (json_object_get(pair, "phases"), name, phase) {
             char n[3][STRAIT_NUMBER_CHARS];
             const double relative = strait_row_number(phase, "relative");

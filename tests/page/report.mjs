@@ -125,6 +125,13 @@ for (const [width, scheme] of [
             shown[i],
         ),
     );
+    await page.emulateMediaType('print');
+    const printed = page.waitForFunction(
+        () => getComputedStyle(document.querySelector('.bars')).printColorAdjust === 'exact',
+        { timeout: 10000 },
+    );
+    check(`bars are printed, ${name}`, await printed.then(() => true).catch(() => false));
+    await page.emulateMediaType('screen');
     await page.evaluate(axe);
     const found = await page.evaluate(() => axe.run(document, { resultTypes: ['violations'] }));
     check(

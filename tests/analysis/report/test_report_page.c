@@ -130,7 +130,8 @@ static void agreed(void)
 {
     char *text = page(true);
     CU_ASSERT_CONTAINS(text, "Predicted against measured");
-    CU_ASSERT_CONTAINS(text, "<td>round</td><td>2.000</td><td>2.500</td><td>-20.0 %</td><td></td>");
+    CU_ASSERT_CONTAINS(text, "<td>4 clients, sz</td><td>round</td><td>2.000</td><td>2.500</td>"
+                             "<td>-20.0 %</td><td></td>");
     CU_ASSERT_CONTAINS(text, "<td>1.000</td><td>1.500</td><td>-33.3 %</td><td>NO</td>");
     CU_ASSERT_PTR_NULL(strstr(text, "<td>wait</td>")); /* nobody knows it */
     free(text);
