@@ -207,6 +207,7 @@ int strait_command_attention(int argc, char **argv)
     const struct strait_usage usage = {"attention", "",
                                        "Measure what approximate attention costs in accuracy.",
                                        STRAIT_OPTIONS(options), notes};
+    strait_command_begins_again();
     if (!strait_command_begin(&status, &usage, argc, argv, NULL, 0, NULL))
         goto out;
     status = open_task(c, &err);

@@ -1,8 +1,10 @@
 /* strait sensitivity: how much error each tensor of a model stands, and bounds for a loss. */
+#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 #include "analysis/table.h"
 #include "campaign/trained/sensitivity.h"
@@ -85,6 +87,19 @@ static int load_experiment(struct sensitivity *s, const char *file, struct strai
 
 /* --- a checkpoint -------------------------------------------------------------------------- */
 
+/* A file without a name, so that it ends with this process however that ends. Where the folder's
+ * file system has none, it is in memory. */
+static int open_copy(struct strait_checkpoint *copy, struct strait_error *err)
+{
+    copy->fd = open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (copy->fd < 0)
+        copy->fd = memfd_create("strait-checkpoint", MFD_CLOEXEC);
+    if (copy->fd < 0)
+        return strait_error_system(err, "/tmp", "cannot make a file");
+    snprintf(copy->path, sizeof(copy->path), "/proc/%d/fd/%d", (int)getpid(), copy->fd);
+    return 0;
+}
+
 static int load_checkpoint(struct sensitivity *s, struct strait_error *err)
 {
     static const char *const names[] = {"--checkpoint", "--model", "--eval"};
@@ -103,13 +118,8 @@ static int load_checkpoint(struct sensitivity *s, struct strait_error *err)
         return -1;
     s->copy.program = s->program;
     s->copy.n_elems = s->model->n_elems;
-    snprintf(s->copy.path, sizeof(s->copy.path), "/tmp/strait-checkpoint-XXXXXX");
-    const int fd = mkstemp(s->copy.path);
-    if (fd < 0) {
-        s->copy.path[0] = '\0';
-        return strait_error_system(err, "/tmp", "cannot make a file");
-    }
-    close(fd);
+    if (open_copy(&s->copy, err) != 0)
+        return -1;
     s->asked.model = s->model;
     s->asked.w = s->w;
     s->asked.loss_of = strait_checkpoint_loss;
@@ -269,10 +279,11 @@ int strait_command_sensitivity(int argc, char **argv)
     const struct strait_usage usage = {
         command, "[EXPERIMENT]", "Find the largest error that each tensor of a model tolerates.",
         STRAIT_OPTIONS(options), notes};
+    strait_command_begins_again();
     if (strait_command_begin(&status, &usage, argc, argv, &experiment, 1, NULL))
         status = run(&s, experiment, &err) == 0 ? 0 : strait_command_fail(&err);
     if (*s.copy.path)
-        unlink(s.copy.path);
+        close(s.copy.fd);
     strait_sensitivity_release(&s.found);
     strait_trained_model_free(s.trained);
     strait_experiment_free(s.experiment);

@@ -92,6 +92,12 @@ static int measure_tensors(struct finding *f, struct strait_error *err)
     size_t n_lossy = 0, lo = 0;
     for (size_t i = 0; i < m->n_rows; i++)
         n_lossy += f->found->tensors[i].is_lossy ? m->rows[i].n_elems : 0;
+    if (n_lossy == 0)
+        return strait_refuse(
+            err, m->name,
+            "expected a tensor that %s encodes with loss, found none: each has at "
+            "most %ld values, the codec's \"cutoff\", or no weights, or only zeros",
+            f->asked->codec->spec.ops->name, (long)f->asked->codec->cutoff_elems);
     for (size_t i = 0; i < m->n_rows; lo += m->rows[i++].n_elems) {
         struct strait_tensor_sensitivity *t = &f->found->tensors[i];
         for (int level = 0; level < STRAIT_N_NOISE_LEVELS && t->is_lossy; level++)

@@ -61,6 +61,7 @@ int strait_trained_model_loss(void *arg, double *loss, const float *w, struct st
 struct strait_checkpoint {
     const char *program; /* is given the path of a checkpoint, ends its output with the loss */
     char path[64];       /* of the changed copy */
+    int fd;              /* that keeps it, where it has no name of its own */
     size_t n_elems;
     double limit_s; /* of one evaluation */
 };

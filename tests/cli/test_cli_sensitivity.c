@@ -125,6 +125,15 @@ static void refused(void)
                   "\"strategy\":\"fedavg\",\"network\":{\"client\":{\"rate\":\"1 Gbps\"},"
                   "\"server\":{\"rate\":\"1 Gbps\"}}}");
     says("expected an experiment with \"training\", found none in e.json", 2, CALL("e.json"));
+    write_checkpoint(2040);
+    write_program("#!/bin/sh\necho 0.5\n");
+    program_write(&program, "m.csv",
+                  "fwd_index,layer,param,type,shape,bytes,fwd_us_p50,fwd_us_p90,bwd_us_p50,"
+                  "bwd_us_p90,ready_us_p50,ready_us_p90,ready_order\n"
+                  "0,a,weight,Linear,32x32,4096,1,1,2,2,2,2,0\n"
+                  "1,b,weight,Linear,127x8,4064,1,1,2,2,2,2,1\n");
+    says("m: expected a tensor that sz encodes with loss, found none: each has at most 1024 values",
+         2, CHECKPOINT("--eval", "./loss.sh"));
     program_tear_down(&program);
 }
 
