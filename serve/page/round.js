@@ -190,6 +190,7 @@ function hitNote(hit, state, round, { row, endless }) {
         into = seconds(state.at - round.start_s),
         [before, now] = [row.rounds_s && row.rounds_s[0], row.rounds_s && row.rounds_s.at(-1)];
     const words = [fill(texts.hit_note[hit.kind], { into, at: seconds(state.at), who })];
+    if (state.at >= round.end_s) words.push(texts.hit_late);
     if (row.rounds_s && row.rounds_s.length === 2)
         words.push(
             fill(endless ? texts.hit_endless : texts.hit_means, {

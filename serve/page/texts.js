@@ -155,6 +155,7 @@ export const texts = {
     },
     hit_means:
         'This round takes {hit}, the one before it took {before}; the sentence above has their mean.',
+    hit_late: 'Without what happened before, this round has ended by then.',
     hit_endless: 'This round does not end; the one before it took {before}.',
     hit_without: 'Without what happens to {who} in the middle of the round.',
     round_note:

@@ -537,6 +537,14 @@ async function deaths() {
     await page.waitForFunction(() => !document.querySelector('#round').classList.contains('stale'));
     check('killed twice', /does not end/.test(await text(page, '#answer')));
     await page.close();
+    page = await open(`${address}#clients=4&codec=none&server=10000&event=kill&at=45`);
+    await page.waitForSelector('#hit-note');
+    check(
+        'what comes after the round is said to',
+        /has ended by then/.test(await text(page, '#hit-note')),
+        await text(page, '#hit-note'),
+    );
+    await page.close();
     page = await open(`${address}#clients=4&codec=none&server=10000&deadline=40`);
     await page.waitForSelector('#round:not(.stale) input[type=range]');
     await press(page, 'Kill client 1', 400);
