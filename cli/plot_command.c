@@ -15,8 +15,9 @@
 #include "cli/kit/options.h"
 #include "cli/kit/results.h"
 #include "cli/kit/tolerance.h"
+#include "plot_default.h"
 
-enum { PATH_CHARS = 4000, MAX_SCALING_PANELS = 12 };
+enum { PATH_CHARS = 4000 };
 
 /* The break-even records of the run that these rows are of. */
 static json_t *breakevens_of(const struct strait_store *store, const json_t *rows)
@@ -42,17 +43,6 @@ static bool has_backend(const json_t *rows, const char *backend)
 }
 
 /* Whether some row has another value there than the first one. */
-static bool differs(const json_t *rows, const char *key)
-{
-    size_t i;
-    json_t *row;
-    const json_t *first = json_object_get(json_array_get(rows, 0), key);
-    json_array_foreach (rows, i, row)
-        if (!json_equal(json_object_get(row, key), first))
-            return true;
-    return false;
-}
-
 static int plot_scaling(const struct strait_store *store, const json_t *all, const char *path,
                         enum strait_plot_y y, struct strait_error *err)
 {
@@ -159,18 +149,30 @@ static int name_index(const char *const *names, const char *name)
 static const char *const kinds[] = {"lines", "heat", "phases", "residuals", NULL};
 static const char *const styles[] = {"screen", "paper", "slides", NULL};
 
-/* What the names stand for among settings and numbers of rows. */
-static const char *pointer_of(const char *name)
+static bool has_seeds(const json_t *rows)
 {
-    static const char *const pointers[][2] = {{"speed-up", "/speedup"},
-                                              {"time", "/total_s"},
-                                              {"accuracy", "/training/final/accuracy"},
-                                              {"loss", "/training/final/loss"},
-                                              {"time_to_accuracy", "/training/reached/time_s"},
-                                              {"bytes", "/bytes/payload"}};
+    size_t i;
+    json_t *row;
+    json_array_foreach (rows, i, row)
+        if (strait_row_number(json_object_get(row, "training"), "seeds") > 1)
+            return true;
+    return false;
+}
+
+/* What the names stand for among settings and numbers of rows: of runs with several seeds their
+ * mean, since a row's own figures are those of the first. */
+static const char *pointer_of(const char *name, const json_t *rows)
+{
+    static const char *const pointers[][3] = {
+        {"speed-up", "/speedup"},
+        {"time", "/total_s"},
+        {"accuracy", "/training/final/accuracy", "/training/spread/accuracy/mean"},
+        {"loss", "/training/final/loss", "/training/spread/loss/mean"},
+        {"time_to_accuracy", "/training/reached/time_s", "/training/spread/reached_s/mean"},
+        {"bytes", "/bytes/payload"}};
     for (size_t i = 0; name && i < sizeof(pointers) / sizeof(*pointers); i++)
         if (strcmp(pointers[i][0], name) == 0)
-            return pointers[i][1];
+            return pointers[i][2] && has_seeds(rows) ? pointers[i][2] : pointers[i][1];
     return name;
 }
 
@@ -194,7 +196,7 @@ static int plot_any(struct asked *a, const struct strait_store *store, const jso
     static const char *const ends[] = {"png", "svg"};
     const struct strait_figure_question question = {
         .kind = a->kind ? (enum strait_figure_kind)name_index(kinds, a->kind) : STRAIT_FIGURE_LINES,
-        .x = pointer_of(a->x),
+        .x = pointer_of(a->x, rows),
         .y = a->y.items,
         .n_y = a->y.n,
         .series = a->series,
@@ -207,7 +209,7 @@ static int plot_any(struct asked *a, const struct strait_store *store, const jso
     for (size_t i = 0; i < a->y.n; i++)
         a->y.items[i] = a->y.n == 1 && strcmp(a->y.items[i], "time") == 0
                             ? "/round_s"
-                            : pointer_of(a->y.items[i]);
+                            : pointer_of(a->y.items[i], rows);
     if (!a->out)
         snprintf(a->base, sizeof(a->base), "%s/plot", a->folder);
     json_t *columns = columns_of(a, store, rows, err);
@@ -226,23 +228,6 @@ static int plot_any(struct asked *a, const struct strait_store *store, const jso
     return status;
 }
 
-/* Whether gains over no compression by number of clients are what the rows show: else what is
- * compared are other settings, or there are more than can be read in panels of their own. */
-static bool is_scaling(const json_t *all)
-{
-    struct strait_grid *grid;
-    json_t *rows = strait_rows_select(all, "", NULL);
-    bool is_compared = false;
-    if (strait_grid_new(&grid, rows, NULL) == 0) {
-        for (size_t c = 0; c < grid->n_codecs; c++)
-            is_compared |= grid->codecs[c].is_plain;
-        is_compared = is_compared && grid->n_codecs > 1 && grid->n_settings <= MAX_SCALING_PANELS;
-        strait_grid_free(grid);
-    }
-    json_decref(rows);
-    return differs(all, "clients") && is_compared;
-}
-
 /* "table": "tradeoff" in the experiment of the last run. */
 static bool is_tradeoff(const struct strait_store *store)
 {
@@ -251,22 +236,15 @@ static bool is_tradeoff(const struct strait_store *store)
     return strcmp(strait_text_of(base, "table"), "tradeoff") == 0;
 }
 
-/* Of runs that trained for real, what they ended with is the question: the accuracy, or the loss of
- * a task that has none. -1: some did not train. */
-static int trained_y(const json_t *rows)
+static int plot_search(struct asked *a, enum strait_plot_y y, const struct strait_store *store,
+                       const json_t *rows, struct strait_error *err)
 {
-    bool has_accuracy = true, has_loss = true;
-    size_t i;
-    json_t *row;
-    json_array_foreach (rows, i, row) {
-        const json_t *final = json_object_get(json_object_get(row, "training"), "final");
-        has_accuracy = has_accuracy && json_is_number(json_object_get(final, "accuracy"));
-        has_loss = has_loss && json_is_number(json_object_get(final, "loss"));
-    }
-    return json_array_size(rows) == 0 ? -1
-           : has_accuracy             ? STRAIT_PLOT_ACCURACY
-           : has_loss                 ? STRAIT_PLOT_LOSS
-                                      : -1;
+    const char *number = y == STRAIT_PLOT_LOSS ? "loss" : "accuracy", *task = "/training/task";
+    struct asked search = *a;
+    search.x = "/training/lr";
+    search.y = (struct strait_texts){.items = &number, .n = 1};
+    search.facets = (struct strait_texts){.items = &task, .n = strait_rows_have_tasks(rows)};
+    return plot_any(&search, store, rows, true, err);
 }
 
 static int plot_named(struct asked *a, enum strait_plot_y y, const struct strait_store *store,
@@ -276,22 +254,25 @@ static int plot_named(struct asked *a, enum strait_plot_y y, const struct strait
     const bool both =
         has_backend(rows, "emu") && (has_backend(rows, "sim") || has_backend(rows, "fluid"));
     int status = 0;
-    if (a->y.n == 0 && is_tradeoff(store))
+    if (a->y.n == 0 && is_tradeoff(store)) {
         y = STRAIT_PLOT_ACCURACY;
-    else if (a->y.n == 0 && !both && trained_y(rows) >= 0)
-        y = (enum strait_plot_y)trained_y(rows);
+    } else if (a->y.n == 0 && !both && strait_rows_trained_y(rows) >= 0) {
+        y = (enum strait_plot_y)strait_rows_trained_y(rows);
+        if (!a->x && strait_rows_are_search(rows))
+            return plot_search(a, y, store, rows, err);
+    }
     if (!a->out)
         snprintf(a->base, sizeof(a->base), "%s/%s", a->folder, bases[y]);
     if (y >= STRAIT_PLOT_ACCURACY)
         return plot_training(rows, a->base, y, a->x && strcmp(a->x, "time") == 0, err);
-    if (!both && differs(rows, "point") && !is_scaling(rows))
+    if (!both && strait_rows_differ(rows, "point") && !strait_rows_are_scaling(rows))
         return plot_any(a, store, rows, true, err);
-    if (!both || differs(rows, "clients"))
+    if (!both || strait_rows_differ(rows, "clients"))
         status = plot_scaling(store, rows, a->base, y, err);
     if (both && status == 0) {
         if (a->out)
             snprintf(path, sizeof(path), "%s%s", a->base,
-                     differs(rows, "clients") ? "-compare" : "");
+                     strait_rows_differ(rows, "clients") ? "-compare" : "");
         else
             snprintf(path, sizeof(path), "%s/compare", a->folder);
         status = plot_comparison(rows, path, err);
@@ -393,9 +374,9 @@ static int plot_styled(struct asked *a, const struct strait_store *store, const 
                        struct strait_error *err)
 {
     const bool named = is_named(a);
-    const char *const y = trained_y(rows) >= 0 ? y_names[trained_y(rows)]
-                          : is_scaling(rows)   ? y_names[STRAIT_PLOT_SPEEDUP]
-                                               : NULL;
+    const char *const y = strait_rows_trained_y(rows) >= 0 ? y_names[strait_rows_trained_y(rows)]
+                          : strait_rows_are_scaling(rows)  ? y_names[STRAIT_PLOT_SPEEDUP]
+                                                           : NULL;
     if (named && a->y.n == 0 && y && (a->y.items = malloc(sizeof(*a->y.items))))
         a->y.items[a->y.n++] = y;
     return plot_any(a, store, rows, named, err);

@@ -390,7 +390,7 @@ static json_t *notes_of(const struct making *m)
         note(notes, "%s: 90 %% intervals%s", spread,
              strait_points_are_narrow(m->panels) ? ", narrower than the points" : "");
     if (m->count.has_seeds && has_spread)
-        note(notes, "%s: a deviation over the seeds", spread);
+        note(notes, "means over the seeds, %s: their deviation", spread);
     if (m->count.n_repeats > 1 && has_spread)
         note(notes, "medians of up to %zu repeats, %s: their range", m->count.n_repeats, spread);
     else if (m->count.n_repeats > 1)

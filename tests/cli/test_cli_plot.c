@@ -203,6 +203,34 @@ static void trained(void)
     end();
 }
 
+/* Three rates send the same bytes: they are the question, and the mean over the seeds its answer. */
+static void searched(void)
+{
+    begin();
+    program_write(&p, "q.json",
+                  "{\"schema\":\"strait-experiment/1\",\"model\":\"quadratic\",\"clients\":2,"
+                  "\"seeds\":3,\"strategy\":{\"name\":\"bsp\",\"rounds\":4},\"network\":"
+                  "{\"client\":{\"rate\":\"1 Gbps\"}},\"training\":{\"task\":\"quadratic\","
+                  "\"eval\":{\"every\":2}},\"vary\":{\"/training/lr\":[0.05,0.1,0.2]}}");
+    struct said s = CALL("run", "q.json", "--on", "fluid", "--out", "u", "-j", "1");
+    CU_ASSERT_EQUAL_FATAL(s.status, 0);
+    said_release(&s);
+    char *text = left(CALL("plot", "u"), "u/plot.gp");
+    CU_ASSERT_CONTAINS(text, "'lr'");
+    CU_ASSERT_CONTAINS(text, "means over the seeds, bands: their deviation");
+    free(text);
+    text = left(CALL("plot", "u"), "u/plot.csv");
+    CU_ASSERT_EQUAL(n_times(text, "/training/spread/loss/mean,"), 3);
+    free(text);
+    text = left(CALL("plot", "u", "--x", "time"), "u/loss.gp");
+    CU_ASSERT_CONTAINS(text, "time of the run (s)");
+    free(text);
+    text = left(CALL("plot", "u", "--y", "loss"), "u/loss.gp");
+    CU_ASSERT_CONTAINS(text, "MB sent by all ranks");
+    free(text);
+    end();
+}
+
 static void refused(void)
 {
     static const char *const calls[][6] = {{"--out", ".svg"},
@@ -232,6 +260,7 @@ static const struct strait_test tests[] = {
     {"what is varied instead of the clients goes across", no_clients},
     {"the report of one point has no curve", one_point},
     {"what runs trained to is drawn without a --y", trained},
+    {"learning rates go across where they are what is searched for", searched},
     {"what cannot be drawn is refused", refused},
 };
 STRAIT_SUITE("cli/cli_plot", tests);
