@@ -128,6 +128,7 @@ static void rows(void)
     } cases[] = {
         {"0,a,w,Linear,1x1x1x1x1x1x1x2,8,1,1,2,2,3,3,0\n", 0, ""}, /* eight dimensions */
         {"0,a,w,Linear,2,8,0,1000000000000,0,0,0,0,0\n", 0, ""},   /* eleven days */
+        {"0,a,bc,Linear,2,8,1,1,2,2,3,3,0\n1,ab,c,Linear,2,8,1,1,2,2,3,3,1\n", 0, ""},
         {"0,a,w,Linear,2,8,0,1000000000001,0,0,0,0,0\n", 2,
          "expected a number from 0 to 1e+12 in column fwd_us_p90, found \"1000000000001\""},
         {"0,a,w,Linear,2,8,1,1,2,1.9,3,3,0\n", 2,

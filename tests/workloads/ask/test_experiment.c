@@ -45,6 +45,33 @@ static void reads(void)
     strait_experiment_free(e);
 }
 
+/* A machine's profile is for codecs that name none, both ways. */
+static void device_profiles(void)
+{
+    static const char sz[] = "{\"name\":\"sz\",\"bound\":{\"range\":1e-3}}",
+                      own[] = "{\"name\":\"sz\",\"bound\":{\"range\":1e-3},"
+                              "\"profile\":\"default\"}";
+    const struct {
+        const char *up, *down, *found[2];
+    } cases[] = {{sz, sz, {"grace-v100", "grace-v100"}},
+                 {own, sz, {"default", "grace-v100"}},
+                 {sz, own, {"grace-v100", "default"}}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        char text[1024];
+        struct strait_error err = {0};
+        snprintf(text, sizeof(text),
+                 HEAD FEDAVG "\"codec\":%s,\"download_codec\":%s,\"device\":{\"profile\":"
+                             "\"grace-v100\"}," NET "}",
+                 cases[i].up, cases[i].down);
+        struct strait_experiment *e = read_text(text, &err);
+        CU_ASSERT_STRING_EQUAL(err.text, "");
+        CU_ASSERT_PTR_NOT_NULL_FATAL(e);
+        CU_ASSERT_STRING_EQUAL(e->up.profile, cases[i].found[0]);
+        CU_ASSERT_STRING_EQUAL(e->down.profile, cases[i].found[1]);
+        strait_experiment_free(e);
+    }
+}
+
 /* Four ranks, 0.42 MB up and down each: about 2300 segments of 1448 bytes a round, so that the
  * million is reached between 100 and 10,000 rounds. */
 static void takes_packets(void)
@@ -191,6 +218,7 @@ static void refuses_sweeps(void)
 
 static const struct strait_test tests[] = {
     {"an experiment is read with its units and defaults", reads},
+    {"a machine's profile is for codecs that name none, both ways", device_profiles},
     {"several clients whose congestion control is named take packets, if few", takes_packets},
     {"a bad experiment names its place and what was expected", refuses},
     {"vary gives the product of its axes and --set replaces one", sweeps},
