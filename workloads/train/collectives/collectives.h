@@ -11,9 +11,10 @@ struct strait_group { /* the ranks of a collective, and its channel */
     int *ranks;       /* n of them, in the order of the collective */
     int n, me, channel;
     struct strait_agreement *agreement; /* of strait_agreement_of; else NULL */
-    struct strait_tensor **parts;       /* scratch of a call: n parts, */
-    struct strait_packet **packets;     /* n packets */
-    struct strait_task **tasks;         /* and 2 n tasks */
+    double skew_s; /* how late a rank ends an exchange at most (open_mpi.c); 0: never */
+    struct strait_tensor **parts;   /* scratch of a call: n parts, */
+    struct strait_packet **packets; /* n packets */
+    struct strait_task **tasks;     /* and 2 n tasks */
 };
 
 struct strait_group strait_world(struct strait_rank *r, int channel);

@@ -24,16 +24,28 @@
  *
  * A send is done when its connection's buffer has the last of it, which is before it has left: such
  * a rank goes on, and its questions wait for the others. What comes while a rank computes is read
- * in its next call, after it has asked. */
+ * in its next call, after it has asked.
+ *
+ * Both states last: ranks that once exchange both ways at once do so for ever if none is ever late;
+ * ranks that once went one way after the other go on so, sum after sum, as long as a pause is
+ * shorter than a buffer takes to empty. On real processors some rank is late at some time, by more
+ * than a question travels. So ranks end exchanges up to the group's skew late, as drawn, and in the
+ * first sum, when connections open and memory is new, one of each pair by a hundred times that. */
 #include <math.h>
+#include <stdio.h>
 
+#include "core/random.h"
 #include "parts.h"
 
 /* Source: btl_eager_limit and btl_rndv_eager_limit of opal/mca/btl/tcp/btl_tcp_component.c. */
 enum { EAGER_ELEMS = 64 * 1024 / 4 };
-/* What a connection's buffer holds at the end: what strait's own networks leave unsent
- * (tcp_notsent_lowat), or two windows, Linux' tuning (tcp_sndbuf_expand). */
-static const double HELD_BYTES = 1024 * 1024, HELD_WINDOWS = 2;
+/* What a connection's buffer holds when its writer has written the last: Linux wakes a writer when
+ * two thirds of the buffer are taken (net/core/stream.c, sk_stream_is_writeable). The buffer has 4
+ * MiB (tcp_wmem), in strait's own networks four windows of twice the path's rate times round trip
+ * where that is more (emu/links/net.c). */
+static const double HELD_BYTES = 4 * 1024 * 1024 * 2 / 3., HELD_WINDOWS = 2 * 4 * 2 / 3.;
+/* How many times the skew one of each pair is late in the first sum. */
+enum { FIRST = 100 };
 /* Tags: all of a short message; the question and answer of a long one, its beginning that has to
  * leave before it is done, and its end. */
 enum kind { WHOLE, ASK, MAY_SEND, BEGINNING, END };
@@ -44,7 +56,8 @@ struct exchange {
     struct strait_codec *none;
     int peer;
     struct strait_tensor *send, *recv; /* NULL: that way nothing goes */
-    bool adds, sent, got;
+    unsigned step;                     /* the same for both */
+    bool is_first, adds, sent, got;
     struct strait_task *leaves; /* the beginning of what is sent; NULL: it may hold all */
 };
 
@@ -70,6 +83,25 @@ static struct strait_tensor *share(struct strait_rank *r, struct exchange *x, en
 static struct strait_packet *packet_of(struct strait_rank *r, struct exchange *x, enum kind kind)
 {
     return strait_encode(r, x->none, NAN, share(r, x, kind, true));
+}
+
+/* Whether this one of the pair is late in the first sum: a coin that both know. */
+static bool is_late(const struct strait_rank *r, const struct exchange *x)
+{
+    const int low = r->me < x->peer ? r->me : x->peer;
+    return (strait_random_bits(r->run->seed, "late", (uint64_t)low, x->step) & 1) == (r->me == low);
+}
+
+/* A rank reads the end of an exchange, and with it all that came meanwhile, some time late. */
+static void lag(struct strait_rank *r, const struct exchange *x)
+{
+    char purpose[32];
+    double late_s = x->g.skew_s;
+    snprintf(purpose, sizeof(purpose), "late %u", x->step);
+    if (late_s > 0)
+        late_s *= !x->is_first ? strait_draw(r, purpose) : is_late(r, x) ? FIRST : 0;
+    if (late_s > 0)
+        strait_work(r, STRAIT_SPAN_WAIT, STRAIT_TIMER, late_s, NULL, NULL);
 }
 
 static void begin(struct strait_rank *r, struct exchange *x)
@@ -141,6 +173,7 @@ static void run(struct strait_rank *r, struct exchange x)
         heed(r, &x, strait_recv(r, x.peer, x.g.channel));
     if (x.leaves)
         strait_wait(r, x.leaves);
+    lag(r, &x);
     r->left_s = strait_now_s(r);
 }
 
@@ -177,13 +210,14 @@ void strait_all_reduce_by_open_mpi(struct strait_rank *r, struct strait_group g,
     const struct strait_fold f = strait_fold_of(g.n, g.me, STAYS);
     const struct window all = {0, strait_n_elems(x)};
     const bool folds = g.me < 2 * f.extra, stays = f.place >= 0;
-    struct exchange e = {.g = g, .none = c};
+    struct exchange e = {.g = g, .none = c, .is_first = r->left_s <= 0};
     if (folds) {
         e.peer = g.ranks[stays ? g.me + 1 : g.me - 1];
         e.send = part(r, x, half(all, !stays));
         e.recv = part(r, x, half(all, stays));
         e.adds = true;
         run(r, e);
+        e.step = 1;
         e.send = stays ? NULL : e.recv; /* the right half of the pair's sum */
         e.recv = stays ? part(r, x, half(all, false)) : NULL;
         e.adds = false;
@@ -192,7 +226,8 @@ void strait_all_reduce_by_open_mpi(struct strait_rank *r, struct strait_group g,
     for (int mask = 1; mask < f.n && stays; mask *= 2) {
         const struct window w = window_of(all.hi, f.place, mask);
         const bool left = !(f.place & mask);
-        e = (struct exchange){.g = g, .none = c, .adds = true};
+        e.adds = true;
+        e.step = (unsigned)(1 + mask);
         e.peer = g.ranks[strait_unfolded(f, f.place ^ mask)];
         e.send = part(r, x, half(w, !left));
         e.recv = part(r, x, half(w, left));
@@ -202,6 +237,7 @@ void strait_all_reduce_by_open_mpi(struct strait_rank *r, struct strait_group g,
     for (int mask = f.n / 2; mask > 0 && stays; mask /= 2) {
         const struct window w = window_of(all.hi, f.place, mask);
         const bool left = !(f.place & mask);
+        e.step = (unsigned)(1 + f.n + mask);
         e.peer = g.ranks[strait_unfolded(f, f.place ^ mask)];
         e.send = part(r, x, half(w, left));
         e.recv = part(r, x, half(w, !left));
@@ -209,6 +245,7 @@ void strait_all_reduce_by_open_mpi(struct strait_rank *r, struct strait_group g,
     }
     if (folds) {
         e.peer = g.ranks[stays ? g.me + 1 : g.me - 1];
+        e.step = (unsigned)(1 + 2 * f.n);
         e.send = stays ? x : NULL;
         e.recv = stays ? NULL : x;
         run(r, e);

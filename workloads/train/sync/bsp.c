@@ -27,6 +27,7 @@ static void bsp(struct strait_rank *r)
     struct strait_codec *codec = strait_codec(r, "up");
     struct strait_group world = strait_world(r, WORLD);
     struct strait_hierarchy sites = {0};
+    world.skew_s = strait_param(r, "skew");
     if (how == STRAIT_AR_RING_ENCODED)
         world.agreement = strait_agreement_of(r, codec, world.n);
     const struct layout layout = {(int)strait_param(r, "site_size"), r->run->network};
@@ -87,9 +88,18 @@ static const struct strait_param params[] = {
      .fallback = STRAIT_AR_RING, .choices = collectives},
     {"site_size", "ranks a site of hierarchical; 0: as the network says, a star is one",
      STRAIT_PARAM_INTEGER, .min = 0, .max = 1e6},
+    {"skew", "how late a rank of open_mpi ends an exchange at most, drawn", STRAIT_PARAM_TIME,
+     .min = 0, .max = 10, .fallback = 1e-4},
     STRAIT_LAUNCH_PARAM,
     STRAIT_UPDATE_PARAM,
 };
+
+/* Which of a pair's two ways goes first depends on packets. */
+static bool needs_packets(const struct strait_experiment *e)
+{
+    return (int)strait_experiment_param(e, "collective") == STRAIT_AR_OPEN_MPI;
+}
+
 const struct strait_strategy strait_strategy_bsp = {
     .name = "bsp",
     .summary = "data parallelism: one all-reduce after backward; a codec is paid at every hop",
@@ -105,6 +115,7 @@ const struct strait_strategy strait_strategy_bsp = {
     STRAIT_PARAMS(params),
     .check = check,
     .uses_stream = uses_stream,
+    .needs_packets = needs_packets,
     .period = strait_strategy_repeats,
     .rank_main = bsp,
 };
