@@ -192,7 +192,8 @@ static int measure(struct strait_mpi_links *links, struct strait_error *err)
 #define ABOUT(found, wanted) CU_ASSERT_DOUBLE_EQUAL(found, wanted, 1e-4 * (wanted))
 
 /* Two others behind a port of 150 MB/s: one far away, with echoes of which 10 of 41 come 1 ms
- * later, and one near. A bulk doubles from 1 MiB until it takes 0.1 s and 15 round trips. */
+ * later, and one near. A bulk doubles from 1 MiB until it takes 0.1 s and 15 round trips, to
+ * both at once eight times as long. */
 static void two_paths(void)
 {
     struct strait_mpi_path paths[2];
@@ -226,12 +227,12 @@ static void two_paths(void)
     ABOUT(links.collective_s.value, 3e-3);
     CU_ASSERT_EQUAL(links.collective_s.n, 5);
 
-    CU_ASSERT_EQUAL(net.most[1][0], 32 * MIB); /* 0.36 s; 16 MiB: 0.19 s */
+    CU_ASSERT_EQUAL(net.most[1][0], 64 * MIB); /* to both: 0.9 s at 150 MB/s; 32 MiB: 0.45 s */
     CU_ASSERT_EQUAL(net.most[1][1], 16 * MIB); /* 0.36 s; 8 MiB: 0.19 s */
-    CU_ASSERT_EQUAL(net.most[2][0], 16 * MIB); /* 0.11 s at 150 MB/s */
+    CU_ASSERT_EQUAL(net.most[2][0], 64 * MIB);
     CU_ASSERT_EQUAL(net.most[2][1], 64 * MIB); /* 0.17 s at 400 MB/s */
-    /* 1, 2, ... 16 MiB, five halves and wholes; and to both at once 1, 2, 4, 8, likewise */
-    CU_ASSERT_EQUAL(net.n_bulks[2][0], 5 + 10 + 4 + 10);
+    /* 1, 2, ... 16 MiB, five halves and wholes; and to both at once 1, 2, ... 64 */
+    CU_ASSERT_EQUAL(net.n_bulks[2][0], 5 + 10 + 7 + 10);
     CU_ASSERT_EQUAL(net.n_bulks[2][1], 7 + 10);
     for (int i = 1; i <= 2; i++)
         CU_ASSERT_EQUAL(net.orders[i][0] + net.orders[i][1] + net.orders[i][2],
