@@ -19,7 +19,8 @@ enum { PART_CHARS = 3000 };
 /* Between two looks; what computes must not be disturbed. */
 static const long LOOK_NS = 200000;
 
-enum word { ALIVE, ASK, PART, ANSWER, TASK, END };
+/* NO_HAND: a process without a hand computes nothing any more. */
+enum word { ALIVE, ASK, PART, ANSWER, TASK, END, NO_HAND };
 struct letter {
     uint64_t word, i, task; /* a task as rank 0 counts it, and as the hands know it */
     char text[PART_CHARS];  /* of an answer, or a part of one */
@@ -35,7 +36,8 @@ static void look_later(void)
 
 struct peer {
     bool busy, idle, lost; /* neither busy nor idle: it has not asked yet */
-    size_t i;              /* the task that it has */
+    bool no_hand;
+    size_t i; /* the task that it has */
     double heard_s;
     char *text; /* of its answer, so far */
     size_t len, cap;
@@ -151,6 +153,7 @@ static int read_letter(struct lead *l, int rank, size_t n_bytes, struct strait_e
             status = take(l, p, in.i, p->text, p->len, err);
         p->len = 0;
     }
+    p->no_hand = p->no_hand || in.word == NO_HAND;
     if (in.word == ASK)
         p->idle = true;
     else if (in.word == ALIVE && is_free(l, rank) && status == 0)
@@ -215,7 +218,7 @@ static int look_for_losses(struct lead *l, struct strait_error *err)
     for (int i = 1; i < l->crew->world->n; i++) {
         struct peer *p = &l->peers[i];
         p->lost = p->lost || strait_clock_s() - p->heard_s > lost_s;
-        n_here += !p->lost;
+        n_here += !p->lost && !p->no_hand;
         if (p->lost && lose(l, p, "its process is not heard any more", err) != 0)
             return -1;
     }
@@ -323,7 +326,7 @@ static int pass_on(struct strait_crew *c, bool *busy, uint64_t i, struct strait_
         left -= n;
     }
     free(text);
-    return status == 0 && c->hand.pid > 0 ? tell_word(c, ASK, err) : status;
+    return status == 0 ? tell_word(c, c->hand.pid > 0 ? ASK : NO_HAND, err) : status;
 }
 
 /* What rank 0 says, if anything. */

@@ -24,6 +24,7 @@ enum { N_TASKS = 40, FIRST = 100, N_CHARS = 20000 };
 struct fate {
     size_t task;
     bool always;  /* else only the first process that has it */
+    bool hands;   /* every task's process ends its hand */
     int signal;   /* to the process of MPI that has it, never rank 0; 0: the task's own dies */
     size_t longs; /* this task has a long answer */
 };
@@ -57,7 +58,9 @@ static void meet(const struct member *m, int flags)
 static void suffer(const struct member *m, size_t i)
 {
     const struct fate *f = m->fate;
-    if (f->signal == 0) {
+    if (f->hands) {
+        kill(getppid(), SIGKILL);
+    } else if (f->signal == 0) {
         if (i == f->task && (f->always || is_first(m, "dead")))
             raise(SIGKILL);
     } else if (m->leads) {
@@ -163,7 +166,7 @@ static json_t *run(const struct fate *fate, const char *n_text)
     snprintf(path, sizeof(path), "%s/result.json", folder);
     json_t *result = json_load_file(path, 0, NULL);
     CU_ASSERT_FATAL(result != NULL);
-    CU_ASSERT(fate->signal != 0 || status == 0);
+    CU_ASSERT(fate->signal != 0 || (status == 0) == !fate->hands);
     folder_remove(folder);
     return result;
 }
@@ -251,11 +254,23 @@ static void process_stopped(void)
     json_decref(result);
 }
 
+/* Their processes of MPI live on, but nobody computes. */
+static void hands_killed(void)
+{
+    json_t *result = run(&(const struct fate){.hands = true}, "2");
+    if (!result)
+        return;
+    CU_ASSERT_EQUAL(json_array_size(json_object_get(result, "taken")), 0);
+    CU_ASSERT_CONTAINS(json_string_value(json_object_get(result, "error")), "all workers are lost");
+    json_decref(result);
+}
+
 static const struct strait_test tests[] = {
     {"one process and four compute every task once, a long answer too", any_number},
     {"a task whose process is killed is computed by another", dies_once},
     {"a task that kills all its processes is lost alone", dies_always},
     {"what a killed process of MPI had is computed by another", process_killed},
     {"what a stopped process of MPI has is computed by another", process_stopped},
+    {"a sweep whose workers are all killed says so", hands_killed},
 };
 STRAIT_SUITE_WITH("campaign/crew/crew", tests, .slow_s = 30, .release = true);
