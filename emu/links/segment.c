@@ -89,8 +89,10 @@ size_t strait_emu_shape_cut(unsigned char *to, const struct strait_emu_shape *sh
     if (n == 1) {
         vnet.gso_type = VIRTIO_NET_HDR_GSO_NONE;
         vnet.gso_size = 0;
-        memcpy(to, &vnet, sizeof(vnet));
     }
+    /* That of a super-packet from another host may be longer than a segment, which TUN refuses. */
+    vnet.hdr_len = (uint16_t)shape->header_bytes;
+    memcpy(to, &vnet, sizeof(vnet));
 
     unsigned char *ip_at = to + STRAIT_EMU_VNET_BYTES;
     struct iphdr ip;

@@ -17,6 +17,10 @@ static void cuts(void)
     const uint32_t seq = 0xfffff000; /* wraps inside */
     const size_t n = tcp_packet(bytes, 0, 1, seq, 9 * MSS + 17, TH_ACK | TH_PUSH | TH_FIN | 0x80);
     struct strait_emu_shape shape;
+    struct virtio_net_hdr vnet;
+    memcpy(&vnet, bytes, sizeof(vnet));
+    vnet.hdr_len = 2 * MSS; /* as of one that came from another host */
+    memcpy(bytes, &vnet, sizeof(vnet));
     CU_ASSERT_FATAL(strait_emu_shape_read(&shape, bytes, n));
     CU_ASSERT_EQUAL(shape.n_segments, 10);
     CU_ASSERT_EQUAL(shape.last_bytes, 17);
@@ -31,6 +35,8 @@ static void cuts(void)
             struct strait_emu_shape cut;
             CU_ASSERT_FATAL(strait_emu_shape_read(&cut, piece, len));
             CU_ASSERT_EQUAL(cut.n_segments, count);
+            memcpy(&vnet, piece, sizeof(vnet));
+            CU_ASSERT_EQUAL(vnet.hdr_len, HEADERS);
             /* RFC 1071: a header with its checksum sums to ffff. */
             CU_ASSERT_EQUAL(ones_sum(piece + 10, 20, 0), 0xffff);
             /* The checksum field holds the pseudo-header: addresses, 6, TCP length. */
