@@ -147,7 +147,7 @@ static unsigned cut(struct piece *pieces, const float *v, size_t n)
         pieces[n_pieces++] = (struct piece){.from = n_positive, .n = n - n_positive};
     for (unsigned i = 0; i < n_pieces; i++)
         find_knot(&pieces[i], v);
-    while (n_pieces < CUT_PIECES && n_pieces < 2 + n / VALUES_PER_PIECE) {
+    while (n_pieces > 0 && n_pieces < CUT_PIECES && n_pieces < 2 + n / VALUES_PER_PIECE) {
         unsigned worst = 0;
         for (unsigned i = 1; i < n_pieces; i++)
             if (pieces[i].gain > pieces[worst].gain)
