@@ -1,21 +1,8 @@
 // The sliders: each shows one value of the state and says when it is moved.
 import { texts } from './texts.js';
-import { places, initial } from './state.js';
+import { places, initial, SLIDERS } from './state.js';
 import { isNamed, boundKind, hasServer, firstOf } from './experiment.js';
 import { make, byId, fill, number, rate, seconds } from './show.js';
-
-const SLIDERS = [
-    'clients',
-    'rate',
-    'server',
-    'rtt',
-    'loss',
-    'bound',
-    'cores',
-    'steps',
-    'slowness',
-    'deadline',
-];
 
 export function valueText(key, value, state, choices) {
     switch (key) {

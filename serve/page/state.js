@@ -34,7 +34,7 @@ const baseOf = (tab, step) =>
     tab === 'lesson' ? { ...initial, ...lesson[stepOf(step)].state } : initial;
 
 // Words that the page itself reads; names of models, codecs and strategies are the server's to refuse.
-export const LEVERS = [
+export const SLIDERS = [
     'clients',
     'rate',
     'server',
@@ -43,8 +43,11 @@ export const LEVERS = [
     'bound',
     'cores',
     'steps',
+    'slowness',
     'deadline',
 ];
+// What curves may go along: who is slow is one client's, and no curve's.
+export const LEVERS = SLIDERS.filter((key) => key !== 'slowness');
 const words = {
     tab: Object.keys(texts.tabs),
     lever: LEVERS,

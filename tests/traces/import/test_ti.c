@@ -78,16 +78,32 @@ static bool waits(const struct strait_import *in, uint32_t to, uint32_t from)
     return found;
 }
 
+struct waiter {
+    uint32_t to, n, from[4];
+};
+
+/* Rank 0 has so many nodes, and these wait for as many others. */
+static void expect_waits(const struct strait_import *in, size_t n_nodes, const struct waiter *all,
+                         size_t n)
+{
+    const struct strait_program_rank *r = &in->graph->ranks[0];
+    CU_ASSERT_EQUAL_FATAL(r->n_nodes, n_nodes);
+    for (size_t i = 0; i < n; i++) {
+        strait_test_context("node %u", all[i].to);
+        CU_ASSERT_EQUAL(r->n_before[all[i].to], all[i].n);
+        for (size_t k = 0; k < all[i].n; k++)
+            CU_ASSERT_TRUE(waits(in, all[i].to, all[i].from[k]));
+    }
+}
+
 /* Of three open requests to rank 1 a wait for tag 4 takes the first of that tag (node 3 waits for
  * 0), the next wait for it the third (4 for 2), another finds none (5 for 4 alone), and waitall
  * takes all that are left and what was asked for since, sends too (8 for 1, 6 and 7, and for 5);
  * nothing is left for the last one (10). */
 static void several_requests(void)
 {
-    static const struct {
-        uint32_t to, n, from[4];
-    } all[] = {{3, 1, {0}},          {4, 2, {2, 3}}, {5, 1, {4}},
-               {8, 4, {1, 5, 6, 7}}, {9, 1, {8}},    {10, 1, {9}}};
+    static const struct waiter all[] = {{3, 1, {0}},          {4, 2, {2, 3}}, {5, 1, {4}},
+                                        {8, 4, {1, 5, 6, 7}}, {9, 1, {8}},    {10, 1, {9}}};
     struct strait_import in;
     struct strait_error err;
     CU_ASSERT_EQUAL_FATAL(
@@ -98,14 +114,7 @@ static void several_requests(void)
                     "1 recv 0 6 10\n1 send 0 6 10\n",
                     &err),
         0);
-    const struct strait_program_rank *r = &in.graph->ranks[0];
-    CU_ASSERT_EQUAL_FATAL(r->n_nodes, 11);
-    for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
-        strait_test_context("node %u", all[i].to);
-        CU_ASSERT_EQUAL(r->n_before[all[i].to], all[i].n);
-        for (size_t k = 0; k < all[i].n; k++)
-            CU_ASSERT_TRUE(waits(&in, all[i].to, all[i].from[k]));
-    }
+    expect_waits(&in, 11, all, sizeof(all) / sizeof(*all));
     strait_import_release(&in);
 }
 
@@ -114,10 +123,8 @@ static void several_requests(void)
  * one request, which is the send (6). The wait after a test waits itself (12 for 10). */
 static void polled(void)
 {
-    static const struct {
-        uint32_t to, n, from[2];
-    } all[] = {{1, 1, {0}},    {2, 1, {1}},    {4, 2, {2, 3}},
-               {8, 2, {5, 7}}, {9, 2, {8, 6}}, {12, 2, {11, 10}}};
+    static const struct waiter all[] = {{1, 1, {0}},    {2, 1, {1}},    {4, 2, {2, 3}},
+                                        {8, 2, {5, 7}}, {9, 2, {8, 6}}, {12, 2, {11, 10}}};
     struct strait_import in;
     struct strait_error err;
     CU_ASSERT_EQUAL_FATAL(
@@ -128,14 +135,7 @@ static void polled(void)
                     "1 send 0 4 10\n1 send 0 4 10\n1 send 0 5 10\n1 send 0 6 10\n1 recv 0 6 10\n",
                     &err),
         0);
-    const struct strait_program_rank *r = &in.graph->ranks[0];
-    CU_ASSERT_EQUAL_FATAL(r->n_nodes, 13);
-    for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
-        strait_test_context("node %u", all[i].to);
-        CU_ASSERT_EQUAL(r->n_before[all[i].to], all[i].n);
-        for (size_t k = 0; k < all[i].n; k++)
-            CU_ASSERT_TRUE(waits(&in, all[i].to, all[i].from[k]));
-    }
+    expect_waits(&in, 13, all, sizeof(all) / sizeof(*all));
     strait_import_release(&in);
 }
 
