@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { STRAIT_MPI_CALLS_VERSION = 2, STRAIT_MPI_TEXT_CHARS = 256 };
+enum { STRAIT_MPI_CALLS_VERSION = 3, STRAIT_MPI_TEXT_CHARS = 256 };
 /* What travels apart: letters (frames and notes, found by probe) and payloads (asked for). */
 enum strait_mpi_way { STRAIT_MPI_LETTERS, STRAIT_MPI_PAYLOADS };
 
@@ -18,12 +18,14 @@ struct strait_mpi_calls {
     /** Initialise MPI, for one thread that communicates.
      *  In:      module  what dlopen gave
      *  Out:     me, n    this process and how many there are
+     *           part_bytes  so many are sent at once; of more MPI may ask whether they may come
      *           library  what MPI says of itself, one line
      *  Returns: the handle for all other calls, or NULL with the reason in library */
-    void *(*open)(void *module, int *me, int *n, char library[STRAIT_MPI_TEXT_CHARS]);
+    void *(*open)(void *module, int *me, int *n, size_t *part_bytes,
+                  char library[STRAIT_MPI_TEXT_CHARS]);
     void (*close)(void *of); /* when nothing is under way any more */
     void (*abort)(void *of, int status);
-    /* 0, or -1 where MPI reports an error. n_bytes: at most 1 GiB. */
+    /* 0, or -1 where MPI reports an error. n_bytes: less than 2 GiB. */
     int (*isend)(void *of, struct strait_mpi_request *request, enum strait_mpi_way way,
                  const void *data, size_t n_bytes, int dst, int tag);
     int (*irecv)(void *of, struct strait_mpi_request *request, enum strait_mpi_way way, void *data,

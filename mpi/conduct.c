@@ -9,8 +9,13 @@ static const int64_t MS = 1000000, SECOND = 1000000000;
 static const int64_t LOST_S = 30;
 /* From the last measured clock to time 0: for the notes, and for each rank's threads. */
 static const int64_t WAKE_MS = 30, WAKE_RANK_MS = 2;
-/* Between two looks around, while rank 0's program runs and after. */
-static const int64_t LOOK_MS = 100, LAST_LOOKS_MS = 5;
+/* Between two looks around, while rank 0's program runs and after. Most connections are idle for
+ * longer than their timeout between two of the former, as without them: their windows are reset. */
+static const int64_t LOOK_MS = 1000, LAST_LOOKS_MS = 5;
+/* From this round trip on it is seen whether MPI asks before it sends, and that windows are open
+ * from the run before: they are left to close. Linux halves an idle one, down to ten segments, at
+ * each time-out (tcp_cwnd_restart). */
+static const int64_t FAR_NS = 1000000, RTO_MIN_NS = 200000000, N_HALVINGS = 8;
 /* Beyond a multiple of what is expected, in real time. Source: as the emulation's, emu/judge. */
 static const double SPARE_S = 300, LATE_RATIO = 10, DEFAULT_S = 3600;
 
@@ -31,10 +36,10 @@ void strait_mpi_conduct_note(struct strait_mpi_session *s, const struct strait_m
     }
 }
 
-static int tell(struct strait_mpi_session *s, int rank, enum strait_mpi_word word, int64_t time_ns,
+static int tell(struct strait_mpi_session *s, int rank, enum strait_mpi_word word,
                 struct strait_error *err)
 {
-    const struct strait_mpi_note note = {.word = (int32_t)word, .time_ns = time_ns};
+    const struct strait_mpi_note note = {.word = (int32_t)word};
     return strait_mpi_link_note(s->link, rank, &note, err);
 }
 
@@ -43,7 +48,7 @@ static int tell_all(struct strait_mpi_session *s, enum strait_mpi_word word,
 {
     int failed = 0;
     for (int i = 1; i < s->run->n_ranks && !failed; i++)
-        failed = tell(s, i, word, 0, err);
+        failed = tell(s, i, word, err);
     return failed;
 }
 
@@ -56,7 +61,7 @@ static int lost(int rank, int64_t for_s, struct strait_error *err)
 static int ping(struct strait_mpi_session *s, int rank, struct strait_error *err)
 {
     s->peers[rank].n_pings++;
-    return tell(s, rank, STRAIT_MPI_PING, 0, err);
+    return tell(s, rank, STRAIT_MPI_PING, err);
 }
 
 /* Until all pings so far are answered. */
@@ -76,8 +81,9 @@ static int hear_pongs(struct strait_mpi_session *s, int rank, struct strait_erro
 static int measure_clock(struct strait_mpi_session *s, int rank, int when, struct strait_error *err)
 {
     struct strait_mpi_peer *p = &s->peers[rank];
-    if (p->clock_id != 0 && p->clock_id == strait_mpi_session_clock_id())
-        return 0; /* the same machine: the clock is rank 0's */
+    const bool same = p->clock_id != 0 && p->clock_id == strait_mpi_session_clock_id();
+    if (same && when == 1)
+        return 0;
     p->rtt_ns[when] = INT64_MAX;
     if (hear_pongs(s, rank, err) != 0) /* of those while it prepared */
         return -1;
@@ -91,6 +97,10 @@ static int measure_clock(struct strait_mpi_session *s, int rank, int when, struc
         p->rtt_ns[when] = rtt_ns;
         p->offset_ns[when] = p->pong_there_ns - (sent_ns + rtt_ns / 2);
     }
+    if (when == 0)
+        p->away_ns = p->rtt_ns[0];
+    if (same) /* the same machine: the clock is rank 0's */
+        p->rtt_ns[0] = p->offset_ns[0] = 0;
     return 0;
 }
 
@@ -152,13 +162,23 @@ int strait_mpi_conduct_start(struct strait_mpi_session *s, struct strait_error *
     for (int i = 1; i < n; i++) {
         if (measure_clock(s, i, 0, err) != 0)
             return -1;
-        if (s->peers[i].rtt_ns[0] > longest_ns)
-            longest_ns = s->peers[i].rtt_ns[0];
+        if (s->peers[i].away_ns > longest_ns)
+            longest_ns = s->peers[i].away_ns;
     }
-    s->start_ns = strait_proc_mono_ns() + (WAKE_MS + WAKE_RANK_MS * n) * MS + 2 * longest_ns;
-    for (int i = 1; i < n; i++)
-        if (tell(s, i, STRAIT_MPI_START, s->start_ns + s->peers[i].offset_ns[0], err) != 0)
+    const bool far = longest_ns > FAR_NS;
+    const int64_t rest_ns =
+        far && s->world->n_runs > 0 ? N_HALVINGS * (RTO_MIN_NS + longest_ns) : 0;
+    if (far)
+        strait_mpi_link_unasked(s->link);
+    s->start_ns =
+        strait_proc_mono_ns() + (WAKE_MS + WAKE_RANK_MS * n) * MS + 2 * longest_ns + rest_ns;
+    for (int i = 1; i < n; i++) {
+        const struct strait_mpi_note start = {.word = STRAIT_MPI_START,
+                                              .time_ns = s->start_ns + s->peers[i].offset_ns[0],
+                                              .unasked = far};
+        if (strait_mpi_link_note(s->link, i, &start, err) != 0)
             return -1;
+    }
     return 0;
 }
 

@@ -16,27 +16,36 @@ static struct in *in_of(struct strait_mpi_link *l, int src, int channel, struct 
     return *at;
 }
 
-/* Ask for the payload that the letter announces. */
-static int receive(struct strait_mpi_link *l, struct in *in, struct arriving *a,
-                   struct strait_error *err)
+/* Make room for the payload that the letter announces. */
+static int prepare(struct strait_mpi_link *l, struct arriving *a, struct strait_error *err)
 {
     const uint64_t noise_bytes = a->letter.envelope.noise_bytes;
     if (strait_proc_wire_unpack(&a->packet, &a->tag, a->letter.frame, noise_bytes, noise_bytes == 0,
                                 err) != 0)
         return -1;
     const size_t n = a->packet->payload_bytes;
-    unsigned char *to = a->packet->data;
-    if (n > 0 && !to && !(to = a->noise = malloc(n)))
+    if (n > 0 && !a->packet->data && !(a->noise = malloc(n)))
         return strait_error_set(err, STRAIT_ERR_NOMEM, NULL,
                                 "a payload of %zu bytes does not fit in memory", n);
     l->figures.bytes_received += sizeof(a->letter) + n;
-    for (size_t at = 0; at < n; at += STRAIT_MPI_PIECE_BYTES) {
-        if (l->world->calls->irecv(
-                l->world->mpi, &a->requests[a->n_requests], STRAIT_MPI_PAYLOADS, to + at,
-                n - at < STRAIT_MPI_PIECE_BYTES ? n - at : STRAIT_MPI_PIECE_BYTES, in->src,
-                in->channel) != 0)
+    return 0;
+}
+
+/* Ask for as much of the payload as may be under way. */
+static int ask(struct strait_mpi_link *l, const struct in *in, struct arriving *a,
+               struct strait_error *err)
+{
+    const size_t n = a->packet->payload_bytes;
+    unsigned char *to = a->noise ? a->noise : a->packet->data;
+    struct strait_mpi_request *request;
+    while (a->n_asked < n && (request = strait_mpi_parts_push(&a->parts)) != NULL) {
+        const size_t left = n - a->n_asked;
+        const size_t part = a->letter.envelope.part_bytes;
+        const size_t n_part = left < part ? left : part;
+        if (l->world->calls->irecv(l->world->mpi, request, STRAIT_MPI_PAYLOADS, to + a->n_asked,
+                                   n_part, in->src, in->channel) != 0)
             return strait_mpi_broken(err);
-        a->n_requests++;
+        a->n_asked += n_part;
     }
     return 0;
 }
@@ -56,7 +65,7 @@ static int take_message(struct strait_mpi_link *l, int src, int channel, size_t 
                                 sizeof(a->letter));
     if (l->world->calls->take(l->world->mpi, &a->letter, n_bytes, src, channel) != 0)
         return strait_mpi_broken(err);
-    return receive(l, in, a, err);
+    return prepare(l, a, err);
 }
 
 static int take_ack(struct strait_mpi_link *l, int src, int channel, struct strait_error *err)
@@ -129,21 +138,43 @@ static int deliver(struct strait_mpi_link *l, struct in *in, struct arriving *a,
         if (!s)
             return -1;
         strait_mpi_sending_activate(l, s);
-        if (strait_mpi_sending_part(l, s, STRAIT_MPI_LETTERS, NULL, 0, in->src,
-                                    TAG_ACK + in->channel, err) != 0)
+        if (strait_mpi_sending_letter(l, s, NULL, 0, in->src, TAG_ACK + in->channel, err) != 0)
             return -1;
     }
     atomic_fetch_add(&rank->state->n_landed, 1);
     return 0;
 }
 
+/* Is the stream's first message here? 1, 0, or -1 with *err. Parts are asked for in their order:
+ * the next message's when all of this one's are. */
+static int has_come(struct strait_mpi_link *l, const struct in *in, bool *moved,
+                    struct strait_error *err)
+{
+    const size_t n = in->first->packet->payload_bytes;
+    int done = 1;
+    for (struct arriving *a = in->first; a; a = a->next) {
+        const unsigned n_under_way = a->parts.n;
+        const int all = strait_mpi_parts_test(l, &a->parts);
+        if (all < 0)
+            return strait_mpi_broken(err);
+        *moved = *moved || a->parts.n < n_under_way;
+        if (ask(l, in, a, err) != 0)
+            return -1;
+        if (a == in->first)
+            done = a->parts.n == 0 && a->n_asked == n;
+        if (a->n_asked < a->packet->payload_bytes)
+            break;
+    }
+    return done;
+}
+
 int strait_mpi_finish_received(struct strait_mpi_link *l, bool *moved, struct strait_error *err)
 {
     for (struct in *in = l->used_ins; in; in = in->next)
         for (struct arriving *a; (a = in->first) != NULL;) {
-            const int done = strait_mpi_test_all(l, a->requests, &a->n_requests);
+            const int done = has_come(l, in, moved, err);
             if (done < 0)
-                return strait_mpi_broken(err);
+                return -1;
             if (!done)
                 break; /* those behind it wait for it */
             if (deliver(l, in, a, err) != 0)

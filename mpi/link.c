@@ -19,6 +19,7 @@ int strait_mpi_link_new(struct strait_mpi_link **out, struct strait_mpi_world *w
     l->note = note;
     l->of = of;
     l->posted_end = &l->posted;
+    l->part_bytes = (size_t)1 << 30;
     pthread_mutex_init(&l->lock, NULL);
     l->outs = calloc(n_streams, sizeof(struct out *));
     l->ins = calloc(n_streams, sizeof(struct in *));
@@ -30,6 +31,11 @@ int strait_mpi_link_new(struct strait_mpi_link **out, struct strait_mpi_world *w
                ? 0
                : strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out for %zu streams",
                                   n_streams);
+}
+
+void strait_mpi_link_unasked(struct strait_mpi_link *l)
+{
+    l->part_bytes = l->world->part_bytes;
 }
 
 /* --- sending ------------------------------------------------------------------------------ */
@@ -80,8 +86,8 @@ int strait_mpi_link_note(struct strait_mpi_link *l, int dst, const struct strait
         return -1;
     s->note = *note;
     strait_mpi_sending_activate(l, s);
-    return strait_mpi_sending_part(l, s, STRAIT_MPI_LETTERS, &s->note, sizeof(s->note), dst,
-                                   STRAIT_MPI_TAG_NOTE, err);
+    return strait_mpi_sending_letter(l, s, &s->note, sizeof(s->note), dst, STRAIT_MPI_TAG_NOTE,
+                                     err);
 }
 
 static int begin(struct strait_mpi_link *l, struct out *o, struct strait_error *err)
@@ -89,7 +95,6 @@ static int begin(struct strait_mpi_link *l, struct out *o, struct strait_error *
     struct sending *s = o->first;
     const struct strait_packet *p = s->packet;
     const size_t n = p->payload_bytes;
-    const unsigned char *data = p->data ? p->data : l->noise;
     if (n > STRAIT_PROC_MAX_PAYLOAD_BYTES)
         return strait_error_set(err, STRAIT_ERR_BACKEND, NULL,
                                 "expected a payload of at most %llu bytes, found %zu",
@@ -98,10 +103,12 @@ static int begin(struct strait_mpi_link *l, struct out *o, struct strait_error *
     if (!o->first)
         o->end = &o->first;
     strait_proc_wire_pack(s->letter.frame, p, s->tag);
-    s->letter.envelope = (struct envelope){s->posted_s, p->data ? 0 : n, s->ticket != NULL};
+    s->letter.envelope =
+        (struct envelope){s->posted_s, p->data ? 0 : n, s->ticket != NULL, l->part_bytes};
     l->figures.bytes_sent += sizeof(s->letter) + n;
     l->figures.sent_checksum += strait_proc_wire_checksum(s->letter.frame);
     o->n_begun++;
+    o->begun = s;
     strait_mpi_sending_activate(l, s);
     if (s->ticket) { /* outlives s */
         struct sending *a = strait_mpi_sending_new(err);
@@ -111,14 +118,40 @@ static int begin(struct strait_mpi_link *l, struct out *o, struct strait_error *
         *o->acks_end = a;
         o->acks_end = &a->next;
     }
-    int failed = strait_mpi_sending_part(l, s, STRAIT_MPI_LETTERS, &s->letter, sizeof(s->letter),
-                                         o->dst, o->channel, err);
-    for (size_t at = 0; at < n && !failed; at += STRAIT_MPI_PIECE_BYTES)
-        failed = strait_mpi_sending_part(l, s, STRAIT_MPI_PAYLOADS, data + at,
-                                         n - at < STRAIT_MPI_PIECE_BYTES ? n - at
-                                                                         : STRAIT_MPI_PIECE_BYTES,
-                                         o->dst, o->channel, err);
-    return failed;
+    return strait_mpi_sending_letter(l, s, &s->letter, sizeof(s->letter), o->dst, o->channel, err);
+}
+
+/* Give MPI as much as may be under way of the message that o has begun. */
+static int go_on(struct strait_mpi_link *l, struct out *o, struct strait_error *err)
+{
+    struct sending *s = o->begun;
+    const struct strait_mpi_calls *calls = l->world->calls;
+    const size_t n = s->packet->payload_bytes;
+    struct strait_mpi_request *request;
+    while (s->n_asked < n && (request = strait_mpi_parts_push(&s->parts)) != NULL) {
+        const size_t left = n - s->n_asked;
+        const size_t n_part = left < l->part_bytes ? left : l->part_bytes;
+        const unsigned char *data = s->packet->data ? s->packet->data : l->noise;
+        if (calls->isend(l->world->mpi, request, STRAIT_MPI_PAYLOADS, data + s->n_asked, n_part,
+                         o->dst, o->channel) != 0)
+            return strait_mpi_broken(err);
+        s->n_asked += n_part;
+    }
+    if (s->n_asked == n)
+        o->begun = NULL; /* s may be gone soon */
+    return 0;
+}
+
+/* Parts of a message follow each other; the next one's follow them. */
+static int send_stream(struct strait_mpi_link *l, struct out *o, struct strait_error *err)
+{
+    do {
+        if (o->begun && go_on(l, o, err) != 0)
+            return -1;
+        if (o->begun || !o->first || o->n_begun >= STRAIT_MPI_N_BEGUN)
+            return 0;
+    } while (begin(l, o, err) == 0);
+    return -1;
 }
 
 /* Sort what lanes have posted into its streams. */
@@ -143,15 +176,16 @@ static bool collect(struct strait_mpi_link *l)
 static int finish_sent(struct strait_mpi_link *l, bool *moved, struct strait_error *err)
 {
     for (struct sending **at = &l->active, *s; (s = *at) != NULL;) {
-        const int done = strait_mpi_test_all(l, s->requests, &s->n_requests);
+        const unsigned n_under_way = s->parts.n;
+        const int done = strait_mpi_parts_test(l, &s->parts);
+        *moved = *moved || s->parts.n < n_under_way;
         if (done < 0)
             return strait_mpi_broken(err);
-        if (!done) {
+        if (!done || (s->packet && s->n_asked < s->packet->payload_bytes)) {
             at = &s->next;
             continue;
         }
         *at = s->next;
-        *moved = true;
         if (s->packet) {
             s->stream->n_begun--;
             strait_packet_landed(s->packet);
@@ -169,9 +203,8 @@ int strait_mpi_link_turn(struct strait_mpi_link *l, bool *moved, struct strait_e
     struct out *outs = l->used_outs;
     pthread_mutex_unlock(&l->lock);
     for (struct out *o = outs; o; o = o->next)
-        while (o->first && o->n_begun < STRAIT_MPI_N_BEGUN)
-            if (begin(l, o, err) != 0)
-                return -1;
+        if (send_stream(l, o, err) != 0)
+            return -1;
     return finish_sent(l, moved, err) != 0 || strait_mpi_take_letters(l, moved, err) != 0 ||
                    strait_mpi_finish_received(l, moved, err) != 0
                ? -1

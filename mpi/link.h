@@ -1,8 +1,7 @@
 /* The streams of one rank over MPI. Lanes post from any thread; the thread that opened the world
  * moves all bytes, in turns. A message is a letter with its frame, tagged with its channel, and its
- * payload apart, in pieces that MPI can count. Messages of a stream are begun in their order, two
- * at a time, so that the next one's handshake does not wait for the end of the last; a stream
- * delivers in that order. The receiving side always drains. */
+ * payload apart, in parts. Messages of a stream are begun in their order, two at a time, and a
+ * stream delivers in that order. The receiving side always drains. */
 #pragma once
 #include "process/local_rank.h"
 #include "note.h"
@@ -17,6 +16,9 @@ int strait_mpi_link_new(struct strait_mpi_link **out, struct strait_mpi_world *w
                         struct strait_proc_rank *rank,
                         void (*note)(void *of, const struct strait_mpi_note *note), void *of,
                         struct strait_error *err);
+/** Send payloads in parts for which MPI does not ask before it sends them: a stream then takes what
+ *  its bytes take, for an additional copy of them. Without: in parts that MPI can count. */
+void strait_mpi_link_unasked(struct strait_mpi_link *l);
 /** Queue a message, from any thread; as rank->post. */
 int strait_mpi_link_post(struct strait_mpi_link *l, int dst, int channel, int tag,
                          struct strait_packet *packet, double posted_s, void *ticket,

@@ -64,6 +64,9 @@ static void note(void *session, const struct strait_mpi_note *n)
         s->error = s->failed ? s->error : n->error;
         s->failed = true;
         break;
+    case STRAIT_MPI_HELLO:
+        s->n_hellos++;
+        break;
     case STRAIT_MPI_PING:
         reply.time_ns = strait_proc_mono_ns();
         strait_mpi_link_note(s->link, 0, &reply, &s->error);
@@ -74,6 +77,8 @@ static void note(void *session, const struct strait_mpi_note *n)
         break;
     case STRAIT_MPI_START:
         s->start_ns = n->time_ns;
+        if (n->unasked)
+            strait_mpi_link_unasked(s->link);
         break;
     case STRAIT_MPI_STOP:
         s->stop = true;
@@ -88,18 +93,45 @@ static void note(void *session, const struct strait_mpi_note *n)
 
 /* --- the run ------------------------------------------------------------------------------ */
 
+static bool has_stream(const struct strait_run *run, int src, int dst)
+{
+    bool has = false;
+    for (int c = 0; src != dst && run->uses_stream && c < STRAIT_MAX_CHANNELS && !has; c++)
+        has = run->uses_stream(run, src, dst, c);
+    return has;
+}
+
+/* An MPI connects two processes at their first message. That is not to be a part of the run. */
+static int open_streams(struct strait_mpi_session *s, int *n_expected, struct strait_error *err)
+{
+    const int me = s->world->me;
+    const struct strait_mpi_note hello = {.word = STRAIT_MPI_HELLO};
+    *n_expected = 0;
+    for (int i = 0; i < s->run->n_ranks; i++) {
+        if (has_stream(s->run, me, i) && strait_mpi_link_note(s->link, i, &hello, err) != 0)
+            return -1;
+        *n_expected += has_stream(s->run, i, me);
+    }
+    return 0;
+}
+
 static int get_ready(struct strait_mpi_session *s, struct strait_error *err)
 {
     pthread_t thread;
+    int n_hellos;
     const struct strait_mpi_note ready = {.word = STRAIT_MPI_READY,
                                           .clock_id = strait_mpi_session_clock_id()},
                                  here = {.word = STRAIT_MPI_HERE};
     if (s->world->me != 0 && strait_mpi_link_note(s->link, 0, &here, err) != 0)
         return -1;
+    if (open_streams(s, &n_hellos, err) != 0)
+        return -1;
     if (pthread_create(&thread, NULL, prepare, s) != 0)
         return strait_error_system(err, "pthread_create", "cannot prepare rank %d", s->world->me);
     pthread_detach(thread); /* where it fails it never ends */
-    while (atomic_load(&s->prepared) == 0) {
+    if (s->world->me == 0)
+        n_hellos = 0; /* each comes before its sender's word that it is ready */
+    while (atomic_load(&s->prepared) == 0 || s->n_hellos < n_hellos) {
         s->heard_0_ns = strait_proc_mono_ns(); /* it prepares too */
         if (strait_mpi_session_turn(s, err) != 0)
             return -1;
@@ -175,6 +207,7 @@ static int run_mpi(struct strait_run *run, struct strait_error *err)
             *err = why;
         return -1;
     }
+    s->world->n_runs++;
     strait_mpi_link_free(s->link);
     free(s->peers);
     if (s->rank.n_parked > 0)

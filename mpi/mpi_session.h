@@ -15,6 +15,7 @@ struct strait_mpi_peer {
     unsigned n_pings, n_pongs;
     /* its clock minus rank 0's: before the run and after it, each wrong by rtt / 2 at most */
     int64_t offset_ns[2], rtt_ns[2];
+    int64_t away_ns; /* the shortest round trip to it before the run */
 };
 
 struct strait_mpi_session {
@@ -28,6 +29,7 @@ struct strait_mpi_session {
     atomic_int prepared; /* 1: done; -1: see prepare_error */
     int64_t began_ns;    /* when this process came to the run, and */
     double came_after_s; /* how long after the processes last talked between runs */
+    int n_hellos;        /* that came */
     int64_t start_ns;    /* time 0 by this process's clock; 0: not known yet */
     int64_t heard_0_ns;  /* of rank 0 */
     bool stop, end;      /* as rank 0 said */

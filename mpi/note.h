@@ -6,10 +6,11 @@
 /* What rank 0 and the others say of a run beside its messages. */
 enum strait_mpi_word {
     STRAIT_MPI_HERE,   /* to 0: begins to prepare, and answers from now on */
+    STRAIT_MPI_HELLO,  /* to whom this rank has a stream: opens the connection, before time 0 */
     STRAIT_MPI_READY,  /* to 0: prepared, all messages may come; with clock_id */
     STRAIT_MPI_PING,   /* from 0: reply at once */
     STRAIT_MPI_PONG,   /* to 0, with time_ns */
-    STRAIT_MPI_START,  /* from 0: time_ns is time 0, by the receiver's clock */
+    STRAIT_MPI_START,  /* from 0: time_ns is time 0, by the receiver's clock; with unasked */
     STRAIT_MPI_LOOK,   /* from 0: how is it? */
     STRAIT_MPI_STATUS, /* to 0 */
     STRAIT_MPI_STOP,   /* from 0, which has ended the run: stop anywhere */
@@ -24,6 +25,7 @@ struct strait_mpi_note {
     /* of a STATUS */
     uint64_t n_sent, n_landed, progress;
     int32_t n_lanes, n_stuck, stuck_src, stuck_channel;
+    int32_t unasked; /* strait_mpi_link_unasked */
     int32_t is_done; /* its program has ended and all that it sent has left */
     struct strait_error error;
 };

@@ -106,7 +106,8 @@ int strait_mpi_world_open(struct strait_mpi_world **out, struct strait_error *er
         strait_error_set(err, STRAIT_ERR_HOST, NULL,
                          "expected to be started by mpirun or srun, one process a rank: mpirun -n "
                          "9 strait rank ...");
-    else if (w->calls && !(w->mpi = w->calls->open(w->module, &w->me, &w->n, w->library)))
+    else if (w->calls &&
+             !(w->mpi = w->calls->open(w->module, &w->me, &w->n, &w->part_bytes, w->library)))
         strait_error_set(err, STRAIT_ERR_HOST, NULL, "%s", w->library);
     if (!w->mpi) {
         free(w);

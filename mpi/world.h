@@ -7,10 +7,12 @@
 
 struct strait_mpi_world {
     const struct strait_mpi_calls *calls;
-    void *mpi;       /* the module's handle */
-    void *module;    /* the loader's */
-    int me, n;       /* this process, of how many */
-    double talked_s; /* when this process last told or heard something, by strait_clock_s */
+    void *mpi;         /* the module's handle */
+    void *module;      /* the loader's */
+    int me, n;         /* this process, of how many */
+    size_t part_bytes; /* of a payload, that are sent at once */
+    unsigned n_runs;   /* that have ended */
+    double talked_s;   /* when this process last told or heard something, by strait_clock_s */
     char library[STRAIT_MPI_TEXT_CHARS];
 };
 

@@ -15,6 +15,8 @@
 
 enum { N = 2, MAX_ITEMS = 4096, MAX_CALLS = 100, HANG_S = 60 };
 /* The other machine's clock is this much ahead. */
+/* A letter takes so long to far ranks. */
+static const int64_t DELAY_NS = 1000000;
 static const int64_t AHEAD_NS = 5000000000000, NEAR_NS = 600000000000;
 
 struct item {
@@ -23,6 +25,7 @@ struct item {
     size_t n_bytes;
     void *data;
     bool taken;
+    int64_t from_ns; /* it is there */
 };
 
 struct pending { /* a payload that was asked for */
@@ -37,7 +40,7 @@ static struct {
     size_t n, n_calls;
     int kind, who; /* whose call of this kind fails, 'i'send, i'r'ecv, 't'est, 'p'robe, ta'k'e */
     size_t nth;
-    bool has_failed, is_over, two_clocks;
+    bool has_failed, is_over, two_clocks, is_far;
     int64_t started_ns; /* time 0 as the other machine was told */
 } box = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -79,7 +82,9 @@ static int box_isend(void *of, struct strait_mpi_request *request, enum strait_m
             memcpy(copy, data, n_bytes);
         if (is_note && box.two_clocks)
             translate(copy);
-        box.items[box.n++] = (struct item){way, *(int *)of, dst, tag, n_bytes, copy, false};
+        box.items[box.n++] = (struct item){
+            way,     *(int *)of, dst,   tag,
+            n_bytes, copy,       false, strait_proc_mono_ns() + (box.is_far ? DELAY_NS : 0)};
         /* its last word, for which it would wait a second */
         box.is_over |= is_note && ((const struct strait_mpi_note *)data)->word == STRAIT_MPI_FAILED;
     }
@@ -102,10 +107,11 @@ static int box_irecv(void *of, struct strait_mpi_request *request, enum strait_m
 
 static struct item *find(enum strait_mpi_way way, int src, int dst, int tag)
 {
+    const int64_t now_ns = strait_proc_mono_ns();
     for (size_t i = 0; i < box.n; i++) {
         struct item *it = &box.items[i];
-        if (!it->taken && it->way == way && it->dst == dst && (src < 0 || it->src == src) &&
-            (tag < 0 || it->tag == tag))
+        if (!it->taken && it->from_ns <= now_ns && it->way == way && it->dst == dst &&
+            (src < 0 || it->src == src) && (tag < 0 || it->tag == tag))
             return it;
     }
     return NULL;
@@ -194,6 +200,46 @@ static void program(struct strait_rank *r)
     strait_rig_send(r, 1, 1, 9, 100);
 }
 
+static bool uses_stream(const struct strait_run *run, int src, int dst, int channel)
+{
+    (void)run;
+    return (src == 1 && dst == 0 && channel == 2) || (src == 0 && dst == 1 && channel == 1);
+}
+
+/* Of several parts, of more than may be under way at a time, of one byte, of none. */
+static const size_t payload_bytes[] = {100000, 40 * 32768, 1, 0};
+enum { N_PAYLOADS = sizeof(payload_bytes) / sizeof(*payload_bytes) };
+enum { N_PARTS_NEAR = 3, N_PARTS_FAR = 4 + 40 + 1 };
+
+static unsigned char value(size_t payload, size_t i)
+{
+    return (unsigned char)((i + 7 * payload) % 253);
+}
+
+/* One way, one behind the other. Notes how many values are right. */
+static void stream(struct strait_rank *r)
+{
+    const struct strait_rank_ops *ops = r->backend->ops;
+    for (size_t k = 0; k < N_PAYLOADS; k++) {
+        struct strait_message m = {0};
+        if (r->me == 1) {
+            struct strait_packet *p = strait_packet_new(payload_bytes[k]);
+            if (!p)
+                abort();
+            for (size_t i = 0; i < payload_bytes[k]; i++)
+                ((unsigned char *)p->data)[i] = value(k, i);
+            ops->send(r, 0, 2, (int)k, p, false);
+            continue;
+        }
+        ops->recv(r, &m, 1, 2, INFINITY);
+        size_t n_right = 0;
+        for (size_t i = 0; i < m.packet->payload_bytes; i++)
+            n_right += ((const unsigned char *)m.packet->data)[i] == value((size_t)m.tag, i);
+        strait_packet_drop(m.packet);
+        strait_note(r, 0, (double)n_right);
+    }
+}
+
 struct part {
     struct strait_mpi_world world;
     struct strait_rig rig;
@@ -209,14 +255,19 @@ static void *take_part(void *of)
     return NULL;
 }
 
-static void run(struct part parts[N])
+static void run(struct part parts[N], void (*of_a_rank)(struct strait_rank *r))
 {
     pthread_t threads[N];
     for (int i = 0; i < N; i++) {
-        strait_rig_init(&parts[i].rig, N, strait_rig_link(1e9, 0), program);
+        strait_rig_init(&parts[i].rig, N, strait_rig_link(1e9, 0), of_a_rank);
+        parts[i].rig.run.uses_stream = uses_stream;
         parts[i].rig.run.real_payload = true;
-        parts[i].world = (struct strait_mpi_world){
-            .calls = &calls, .mpi = &seats[i], .me = i, .n = N, .library = "Letters 1.0"};
+        parts[i].world = (struct strait_mpi_world){.calls = &calls,
+                                                   .mpi = &seats[i],
+                                                   .me = i,
+                                                   .n = N,
+                                                   .part_bytes = 32768,
+                                                   .library = "Letters 1.0"};
         parts[i].rig.run.world = &parts[i].world;
         CU_ASSERT_EQUAL_FATAL(pthread_create(&threads[i], NULL, take_part, &parts[i]), 0);
     }
@@ -243,7 +294,7 @@ static int outcome(int kind, int who, size_t nth)
     box.who = who;
     box.nth = nth;
     alarm(HANG_S);
-    run(parts);
+    run(parts, program);
     if (!box.has_failed)
         return is_whole(parts) ? 0 : 2;
     if (parts[who].rig.rc != -1)
@@ -256,7 +307,7 @@ static void empty(void)
     for (size_t i = 0; i < box.n; i++)
         free(box.items[i].data);
     box.n = 0;
-    box.two_clocks = false;
+    box.two_clocks = box.is_far = false;
 }
 
 static pid_t begin(int kind, int who, size_t nth)
@@ -290,7 +341,7 @@ static void clocks(void)
 {
     static struct part parts[N];
     box.two_clocks = true;
-    run(parts);
+    run(parts, program);
     CU_ASSERT_STRING_EQUAL(parts[0].rig.err.text, "");
     CU_ASSERT(is_whole(parts));
     const int64_t since_ns = strait_proc_mono_ns() - (box.started_ns - AHEAD_NS);
@@ -298,6 +349,42 @@ static void clocks(void)
     for (int i = 0; i < N; i++)
         strait_rig_release(&parts[i].rig);
     empty();
+}
+
+/* A part is small enough for MPI not to ask before it sends it, where asking takes time. */
+static void in_parts(bool is_far, size_t n_parts)
+{
+    static struct part parts[N];
+    size_t n = 0, n_hellos[N] = {0};
+    box.is_far = is_far;
+    run(parts, stream);
+    CU_ASSERT_STRING_EQUAL(parts[0].rig.err.text, "");
+    for (int k = 0; k < N_PAYLOADS; k++)
+        CU_ASSERT_EQUAL(strait_noted(&parts[0].rig, 0, 0, k), (double)payload_bytes[k]);
+    for (size_t i = 0; i < box.n; i++) {
+        const struct item *it = &box.items[i];
+        n += it->way == STRAIT_MPI_PAYLOADS;
+        CU_ASSERT(it->way == STRAIT_MPI_LETTERS || !is_far || it->n_bytes <= 32768);
+        if (it->way == STRAIT_MPI_LETTERS && it->tag == STRAIT_MPI_TAG_NOTE)
+            n_hellos[it->src] +=
+                ((const struct strait_mpi_note *)it->data)->word == STRAIT_MPI_HELLO;
+    }
+    CU_ASSERT_EQUAL(n, n_parts);
+    for (int i = 0; i < N; i++) {
+        CU_ASSERT_EQUAL(n_hellos[i], 1); /* to whom it has a stream */
+        strait_rig_release(&parts[i].rig);
+    }
+    empty();
+}
+
+static void near(void)
+{
+    in_parts(false, N_PARTS_NEAR);
+}
+
+static void far(void)
+{
+    in_parts(true, N_PARTS_FAR);
 }
 
 /* What is refused before any call. */
@@ -328,6 +415,8 @@ static void refused(void)
 static const struct strait_test tests[] = {
     {"a run without its processes, or with a negative control, is refused", refused},
     {"time 0 is told by the clock of the machine that hears it", clocks},
+    {"payloads travel whole to ranks that are near", near},
+    {"payloads travel to far ranks in parts of which MPI does not ask", far},
     {"a call of MPI that fails is said by the rank that made it", each_call},
 };
 STRAIT_SUITE("mpi/faulty_mpi", tests);
