@@ -1,5 +1,6 @@
 #include "merge.h"
 
+#include <stdio.h>
 #include <string.h>
 #include "analysis/fields.h"
 
@@ -10,7 +11,7 @@ static const struct {
              {"experiment", "base", "the same experiment"},
              {"versions", "program", "rows of the same program"},
              {"profile", "hash", "the same profile"}};
-enum { N_ALIKE = sizeof(alike) / sizeof(*alike) };
+enum { N_ALIKE = sizeof(alike) / sizeof(*alike), PROGRAM_CHARS = 100 };
 
 static json_t *field(const json_t *header, size_t i)
 {
@@ -32,6 +33,29 @@ static bool runs_alike(const json_t *a, const json_t *b)
     return same;
 }
 
+/* Which program wrote it, in words. */
+static void name_program(char text[PROGRAM_CHARS], const json_t *header)
+{
+    const json_t *versions = json_object_get(header, "versions");
+    snprintf(text, PROGRAM_CHARS, "strait %.20s, commit %.20s, program %.8s",
+             strait_text_of(versions, "strait"), strait_text_of(versions, "commit"),
+             strait_text_of(versions, "program"));
+}
+
+static int refuse(const struct strait_store *first, const struct strait_store *other, size_t i,
+                  struct strait_error *err)
+{
+    char have[PROGRAM_CHARS], found[PROGRAM_CHARS];
+    if (strcmp(alike[i].key, "program") != 0)
+        return strait_refuse(err, strait_store_path(other), "expected %s as %s has, found others",
+                             alike[i].what, strait_store_path(first));
+    name_program(have, strait_store_header(first));
+    name_program(found, strait_store_header(other));
+    return strait_refuse(err, strait_store_path(other),
+                         "expected %s as %s has (%s), found those of %s", alike[i].what,
+                         strait_store_path(first), have, found);
+}
+
 static int check(struct strait_store *const *inputs, size_t n, struct strait_error *err)
 {
     const json_t *first = strait_store_header(inputs[0]);
@@ -42,8 +66,7 @@ static int check(struct strait_store *const *inputs, size_t n, struct strait_err
             return strait_refuse(err, path, "expected a run, found none");
         for (size_t i = 0; i < N_ALIKE; i++)
             if (!json_equal(field(first, i), field(header, i)))
-                return strait_refuse(err, path, "expected %s as %s has, found others",
-                                     alike[i].what, strait_store_path(inputs[0]));
+                return refuse(inputs[0], inputs[k], i, err);
         if (!runs_alike(json_object_get(first, "runs"), json_object_get(header, "runs")))
             return strait_refuse(err, path, "expected the same backends as %s has, found others",
                                  strait_store_path(inputs[0]));

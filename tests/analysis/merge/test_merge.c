@@ -110,7 +110,7 @@ static void refused(void)
         const char *group, *key, *said;
     } cases[] = {{NULL, "sweep", "expected the same points as"},
                  {"experiment", "base", "expected the same experiment as"},
-                 {"versions", "program", "expected rows of the same program as"},
+                 {"versions", "program", "found those of strait , commit , program other"},
                  {"profile", "hash", "expected the same profile as"},
                  {"runs", "backend", "expected the same backends as"},
                  {"runs", "control", "expected the same backends as"},
