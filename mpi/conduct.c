@@ -9,9 +9,9 @@ static const int64_t MS = 1000000, SECOND = 1000000000;
 static const int64_t LOST_S = 30;
 /* From the last measured clock to time 0: for the notes, and for each rank's threads. */
 static const int64_t WAKE_MS = 30, WAKE_RANK_MS = 2;
-/* Between two looks around, while rank 0's program runs and after. Most connections are idle for
- * longer than their timeout between two of the former, as without them: their windows are reset. */
-static const int64_t LOOK_MS = 1000, LAST_LOOKS_MS = 5;
+/* Between two looks around, while rank 0's program runs, at ranks near and far, and after. A look
+ * breaks the idle time after which a connection's window is reset. */
+static const int64_t LOOK_MS = 100, FAR_LOOK_MS = 5000, LAST_LOOKS_MS = 5;
 /* From this round trip on it is seen whether MPI asks before it sends, and that windows are open
  * from the run before: they are left to close. Linux halves an idle one, down to ten segments, at
  * each time-out (tcp_cwnd_restart). */
@@ -165,7 +165,7 @@ int strait_mpi_conduct_start(struct strait_mpi_session *s, struct strait_error *
         if (s->peers[i].away_ns > longest_ns)
             longest_ns = s->peers[i].away_ns;
     }
-    const bool far = longest_ns > FAR_NS;
+    const bool far = s->far = longest_ns > FAR_NS;
     const int64_t rest_ns =
         far && s->world->n_runs > 0 ? N_HALVINGS * (RTO_MIN_NS + longest_ns) : 0;
     if (far)
@@ -254,6 +254,7 @@ int strait_mpi_conduct_run(struct strait_mpi_session *s, struct strait_error *er
     const double limit_s = run->deadline_s > 0   ? run->deadline_s
                            : run->expected_s > 0 ? SPARE_S + LATE_RATIO * run->expected_s
                                                  : DEFAULT_S;
+    const int64_t look_ms = s->far ? FAR_LOOK_MS : LOOK_MS;
     struct round before = {0};
     for (unsigned i = 1;; i++) {
         if (run->ends_with_rank_0 && s->closed && !s->stop) {
@@ -272,7 +273,7 @@ int strait_mpi_conduct_run(struct strait_mpi_session *s, struct strait_error *er
         if (1e-9 * (double)(strait_proc_mono_ns() - s->start_ns) > limit_s)
             return strait_error_set(err, STRAIT_ERR_BACKEND, NULL,
                                     "the run did not end within its deadline of %.3g s", limit_s);
-        for (int64_t waited = 0; waited < LOOK_MS && !s->closed; waited += LAST_LOOKS_MS)
+        for (int64_t waited = 0; waited < look_ms && !s->closed; waited += LAST_LOOKS_MS)
             if (wait_ms(s, LAST_LOOKS_MS, err) != 0)
                 return -1;
         if (wait_ms(s, LAST_LOOKS_MS, err) != 0)

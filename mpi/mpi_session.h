@@ -32,6 +32,7 @@ struct strait_mpi_session {
     int n_hellos;        /* that came */
     int64_t start_ns;    /* time 0 by this process's clock; 0: not known yet */
     int64_t heard_0_ns;  /* of rank 0 */
+    bool far;            /* rank 0: from some rank, in round trips */
     bool stop, end;      /* as rank 0 said */
     bool closed;         /* its program has ended, its inbox drops what comes */
     bool failed;         /* somewhere, with error */
