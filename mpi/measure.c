@@ -7,7 +7,7 @@
 #include "core/heap.h"
 
 /* TAG_ORDER: what the other is to do; its replies and bulk have tags of their own. */
-enum { TAG_ORDER, TAG_BULK, TAG_REPLY, TAG_STEP };
+enum { TAG_ORDER, TAG_BULK, TAG_REPLY, TAG_STEP, TAG_FIGURE };
 enum { N_ECHOES = 41, N_SMALL = 400, N_REPEATS = 5, SMALL_BYTES = 64, N_CALLS = 20 };
 /* A bulk grows until it takes so long, so that handshake and ramp are less than its noise. */
 static const double BULK_S = 0.1, BULK_RTTS = 15;
@@ -58,19 +58,19 @@ static int take(struct bench *b, int src, int tag, void *data, size_t n, struct 
     return wait_for(b, &r, err);
 }
 
-/* As another rank than 0, until an order asks for no reply. */
-static int serve(struct bench *b, struct strait_error *err)
+/* The orders of a rank, until one asks for no reply. */
+static int serve(struct bench *b, int from, struct strait_error *err)
 {
     for (;;) {
         struct order o;
-        if (take(b, 0, TAG_ORDER, &o, sizeof(o), err) != 0)
+        if (take(b, from, TAG_ORDER, &o, sizeof(o), err) != 0)
             return -1;
         for (uint64_t i = 0; i < o.n_messages; i++)
-            if (take(b, 0, TAG_BULK, b->bulk, o.take_bytes, err) != 0)
+            if (take(b, from, TAG_BULK, b->bulk, o.take_bytes, err) != 0)
                 return -1;
         if (o.give_bytes == 0)
             return 0;
-        if (give(b, 0, TAG_REPLY, b->bulk, o.give_bytes, err) != 0)
+        if (give(b, from, TAG_REPLY, b->bulk, o.give_bytes, err) != 0)
             return -1;
     }
 }
@@ -102,34 +102,33 @@ static int time_order(struct bench *b, double *took_s, int first, int last, stru
     return failed;
 }
 
-static struct strait_mpi_figure mean_of(const double *x, unsigned n)
-{
-    double sum = 0, squares = 0;
-    for (unsigned i = 0; i < n; i++)
-        sum += x[i];
-    for (unsigned i = 0; i < n; i++)
-        squares += (x[i] - sum / n) * (x[i] - sum / n);
-    return (struct strait_mpi_figure){sum / n, n > 1 ? sqrt(squares / (n - 1) / n) : NAN, n};
-}
-
-/* The median, since other programs only delay; its error as that of a normal one's. */
+/* The median, since other programs only delay. Half of what is between the readings sqrt(n) / 2
+ * below and above it is its standard error, whatever their distribution: how many of n lie below a
+ * median has a standard deviation of sqrt(n) / 2. */
 static struct strait_mpi_figure median_of(double *x, unsigned n)
 {
-    struct strait_mpi_figure f = mean_of(x, n);
+    const unsigned k = (unsigned)(sqrt(n) / 2 + 0.5);
     strait_sort(x, n);
-    f.value = x[n / 2];
-    f.error *= sqrt(M_PI / 2);
-    return f;
+    return (struct strait_mpi_figure){x[n / 2], (x[n / 2 + k] - x[n / 2 - k]) / 2, n};
 }
 
-static int measure_rtt(struct bench *b, int rank, struct strait_mpi_path *p,
+static int measure_rtt(struct bench *b, int rank, struct strait_mpi_figure *rtt_s,
                        struct strait_error *err)
 {
-    double took_s[N_ECHOES], small_s[N_REPEATS];
+    double took_s[N_ECHOES];
     for (unsigned i = 0; i < N_ECHOES; i++)
         if (time_order(b, &took_s[i], rank, rank, (struct order){.give_bytes = 1}, err) != 0)
             return -1;
-    p->rtt_s = median_of(took_s, N_ECHOES);
+    *rtt_s = median_of(took_s, N_ECHOES);
+    return 0;
+}
+
+static int measure_latency(struct bench *b, int rank, struct strait_mpi_path *p,
+                           struct strait_error *err)
+{
+    double small_s[N_REPEATS];
+    if (measure_rtt(b, rank, &p->rtt_s, err) != 0)
+        return -1;
     for (unsigned i = 0; i < N_REPEATS; i++) {
         if (time_order(b, &small_s[i], rank, rank, (struct order){SMALL_BYTES, N_SMALL, 1}, err) !=
             0)
@@ -174,7 +173,7 @@ static int conduct(struct bench *b, struct strait_mpi_links *links, struct strai
     const int last = b->w->n - 1;
     double took_s;
     for (int i = 1; i <= last; i++)
-        if (measure_rtt(b, i, &paths[i - 1], err) != 0 ||
+        if (measure_latency(b, i, &paths[i - 1], err) != 0 ||
             measure_rate(b, i, i, true, paths[i - 1].rtt_s.value, &paths[i - 1].out_bytes_per_s,
                          err) != 0 ||
             measure_rate(b, i, i, false, paths[i - 1].rtt_s.value, &paths[i - 1].in_bytes_per_s,
@@ -184,6 +183,24 @@ static int conduct(struct bench *b, struct strait_mpi_links *links, struct strai
                      err) != 0)
         return -1;
     return time_order(b, &took_s, 1, last, (struct order){.give_bytes = 0}, err);
+}
+
+/* Rank 1 measures the way to rank 2 and tells rank 0. */
+static int measure_others(struct bench *b, struct strait_mpi_figure *rtt_s,
+                          struct strait_error *err)
+{
+    double took_s;
+    *rtt_s = (struct strait_mpi_figure){NAN, NAN, 0};
+    if (b->w->n < 3 || b->w->me > 2)
+        return 0;
+    if (b->w->me == 0)
+        return take(b, 1, TAG_FIGURE, rtt_s, sizeof(*rtt_s), err);
+    if (b->w->me == 2)
+        return serve(b, 1, err);
+    return measure_rtt(b, 2, rtt_s, err) != 0 ||
+                   time_order(b, &took_s, 2, 2, (struct order){.give_bytes = 0}, err) != 0
+               ? -1
+               : give(b, 0, TAG_FIGURE, rtt_s, sizeof(*rtt_s), err);
 }
 
 static int call(struct bench *b, struct strait_error *err)
@@ -234,6 +251,17 @@ struct strait_mpi_figure strait_mpi_beside(struct strait_mpi_figure collective_s
                                       hypot(collective_s.error, steps_s.error), collective_s.n};
 }
 
+struct strait_mpi_figure strait_mpi_own_rtt(const struct strait_mpi_links *links)
+{
+    const struct strait_mpi_figure r12 = links->others_rtt_s;
+    if (isnan(r12.value))
+        return r12;
+    const struct strait_mpi_figure r01 = links->paths[0].rtt_s, r02 = links->paths[1].rtt_s;
+    const double common_s = (r01.value + r02.value - r12.value) / 2;
+    return (struct strait_mpi_figure){fmax(0, fmin(common_s, fmin(r01.value, r02.value))),
+                                      hypot(hypot(r01.error, r02.error), r12.error) / 2, r12.n};
+}
+
 int strait_mpi_measure(struct strait_mpi_world *w, struct strait_mpi_links *links,
                        struct strait_error *err)
 {
@@ -241,7 +269,8 @@ int strait_mpi_measure(struct strait_mpi_world *w, struct strait_mpi_links *link
     if (!b.bulk)
         return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out for %zu bytes",
                                 MAX_BULK);
-    const int failed = (w->me != 0 ? serve(&b, err) : conduct(&b, links, err)) != 0 ||
+    const int failed = (w->me != 0 ? serve(&b, 0, err) : conduct(&b, links, err)) != 0 ||
+                       measure_others(&b, &links->others_rtt_s, err) != 0 ||
                        measure_calls(&b, exchange, &links->steps_s, err) != 0 ||
                        measure_calls(&b, call, &links->collective_s, err) != 0;
     free(b.bulk);

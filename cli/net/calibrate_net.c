@@ -28,6 +28,7 @@ struct order {
     double server_bits_per_s; /* measured with all clients; 0: not */
     /* A collective of the library, and what it takes beside its steps; NAN: not measured. */
     struct strait_path_figure collective_s, launch_s;
+    struct strait_path_figure others_rtt_s, server_rtt_s; /* between two clients; of its port */
     char source[TEXT_CHARS];
     const char *listen, *out, *title, *overhead, *burst;
     struct strait_path_plan plan;
@@ -81,19 +82,24 @@ static struct strait_path_figure launch_of(const struct order *o, const struct s
     return isnan(o->launch_s.value) ? p->message_s : o->launch_s;
 }
 
-/* One client's port is the whole path; the server's is no narrower. */
+/* One client's port is the path but for what is the server's; the server's is no narrower. */
 static json_t *network_json(const struct order *o, const struct strait_path *p)
 {
     static const char *const known[] = {"reno", "bbr", "cubic"};
     json_t *client = json_object(), *network = json_object(), *constants = json_object();
+    json_t *server = json_object();
     const double most = fmax(o->server_bits_per_s, fmax(p->up.rate.value, p->down.rate.value));
     json_object_set_new(client, "rate", quantity(STRAIT_UNIT_LINK_RATE, p->down.rate.value));
-    json_object_set_new(client, "rtt", quantity(STRAIT_UNIT_TIME, fmax(0, p->rtt_s.value)));
+    const double server_rtt_s = is_above_none(o->server_rtt_s) ? o->server_rtt_s.value : 0;
+    json_object_set_new(client, "rtt",
+                        quantity(STRAIT_UNIT_TIME, fmax(0, p->rtt_s.value - server_rtt_s)));
     json_object_set_new(client, "out", direction_json(p, &p->up));
     json_object_set_new(client, "in", direction_json(p, &p->down));
     json_object_set_new(network, "client", client);
-    json_object_set_new(network, "server",
-                        json_pack("{s:o}", "rate", quantity(STRAIT_UNIT_LINK_RATE, most)));
+    json_object_set_new(server, "rate", quantity(STRAIT_UNIT_LINK_RATE, most));
+    if (server_rtt_s > 0)
+        json_object_set_new(server, "rtt", quantity(STRAIT_UNIT_TIME, server_rtt_s));
+    json_object_set_new(network, "server", server);
     json_object_set_new(network, "overhead", quantity(STRAIT_UNIT_BYTES, o->plan.overhead_bytes));
     for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
         if (strcmp(p->congestion, known[i]) == 0)
@@ -129,6 +135,7 @@ static json_t *measured_json(const struct order *o, const struct strait_path *p)
         json_object_set_new(all, up ? "out" : "in", one);
     }
     put(all, "rtt", "s", p->rtt_s);
+    put(all, "rtt_of_others", "s", o->others_rtt_s);
     put(all, "message", "s", p->message_s);
     put(all, "collective", "s", o->collective_s);
     return all;
@@ -185,6 +192,9 @@ static void print(const struct order *o, const struct strait_path *p)
     strait_table_column(t, "standard error", true);
     strait_table_column(t, "", false);
     row(t, "round trip", STRAIT_UNIT_TIME, p->rtt_s, true, "");
+    row(t, "  between two others", STRAIT_UNIT_TIME, o->others_rtt_s, false, "");
+    row(t, "  rank 0's port", STRAIT_UNIT_TIME, o->server_rtt_s, is_above_none(o->server_rtt_s),
+        "");
     row(t, "a small message", STRAIT_UNIT_TIME, p->message_s,
         isnan(o->launch_s.value) && is_above_none(p->message_s), "");
     row(t, "a collective", STRAIT_UNIT_TIME, o->collective_s, false, "");
@@ -341,6 +351,8 @@ static int measure(struct order *o, struct strait_error *err)
         const struct strait_mpi_path *one = typical(links.paths, w->n - 1);
         o->server_bits_per_s = 8 * wire * links.together_bytes_per_s.value;
         o->collective_s = figure(links.collective_s, 1);
+        o->others_rtt_s = figure(links.others_rtt_s, 1);
+        o->server_rtt_s = figure(strait_mpi_own_rtt(&links), 1);
         o->launch_s = figure(strait_mpi_beside(links.collective_s, links.steps_s), 1);
         path_of(&path, one, wire);
         failed = write_out(o, &path, err);
@@ -372,7 +384,8 @@ static const char notes[] =
 int strait_calibrate_net(int argc, char **argv)
 {
     struct order o = {.overhead = "24 B", .burst = "8 MB", .n_apart = DEFAULT_APART};
-    o.collective_s = o.launch_s = (struct strait_path_figure){NAN, NAN, 0};
+    o.collective_s = o.launch_s = o.others_rtt_s = o.server_rtt_s =
+        (struct strait_path_figure){NAN, NAN, 0};
     const char *address = NULL;
     const struct strait_option options[] = {
         {"on", 0, STRAIT_OPTION_TEXT, &o.on, "mpi", "between ranks of mpirun"},

@@ -19,19 +19,20 @@ static void beside(void)
 
 /* --- the network ------------------------------------------------------------------------------ */
 
-enum { ORDER, BULK, REPLY, STEP, MAX_RANKS = 5, MAX_REQUESTS = 1 << 16, MAX_WORDS = 16 };
+enum { ORDER, BULK, REPLY, STEP, FIGURE, MAX_RANKS = 5, MAX_REQUESTS = 1 << 16, MAX_WORDS = 16 };
 static const double MB = 1e6, MIB = 1048576;
 
 struct path { /* between rank 0 and another */
     double rtt_s, out_bytes_per_s, in_bytes_per_s;
-    double late_s;    /* every fourth echo comes so much later */
+    double late_s;    /* of 41 echoes in a row one comes so much later, one twice as much, ... */
     bool halves_late; /* a bulk that is smaller than one before takes a second more */
 };
 
 static struct {
     struct path paths[MAX_RANKS];
     double port_bytes_per_s, message_s; /* rank 0 sends no faster in all; each message costs */
-    double step_s, call_s;
+    double step_s, call_s, others_rtt_s;
+    unsigned n_echoes; /* that rank 1 asks of rank 2 */
     int me, n;
     /* what happens */
     uint64_t orders[MAX_RANKS][3], n_orders[MAX_RANKS], n_bulks[MAX_RANKS][2];
@@ -47,6 +48,9 @@ static struct {
     int peers[MAX_WORDS], froms[MAX_WORDS]; /* of steps */
     uint64_t took[MAX_WORDS], gave[MAX_WORDS];
     size_t n_took, n_gave;
+    int master;
+    struct strait_mpi_figure told; /* to rank 0 */
+    bool is_told_end;
 } net;
 
 static bool fails(void)
@@ -69,7 +73,7 @@ static double disturbed_s(int rank)
     const struct path *p = &net.paths[rank];
     double s = 0;
     if (!out && !in && o[1] == 0)
-        s = net.n_orders[rank] % 4 == 0 ? p->late_s : 0;
+        s = (double)(net.n_orders[rank] * 7 % 41) * p->late_s;
     for (int way = 0; way < 2; way++) {
         const uint64_t bytes = way == 0 ? o[0] : o[2];
         if (!(way == 0 ? out : in))
@@ -92,8 +96,15 @@ static int net_isend(void *of, struct strait_mpi_request *request, enum strait_m
         if (net.n_steps < MAX_WORDS)
             net.peers[net.n_steps] = dst;
         done_s += net.step_s;
+    } else if (tag == FIGURE) {
+        CU_ASSERT(net.me == 1 && dst == 0);
+        memcpy(&net.told, data, sizeof(net.told));
+    } else if (net.me == 1 && dst == 2) {
+        CU_ASSERT_EQUAL(tag, ORDER);
+        net.n_echoes += ((const uint64_t *)data)[2] == 1;
+        net.is_told_end = ((const uint64_t *)data)[2] == 0;
     } else if (net.me != 0) {
-        CU_ASSERT(tag == REPLY && dst == 0);
+        CU_ASSERT(tag == REPLY && dst == net.master);
         if (net.n_gave < MAX_WORDS)
             net.gave[net.n_gave++] = n_bytes;
     } else if (tag == ORDER) {
@@ -124,12 +135,21 @@ static int net_irecv(void *of, struct strait_mpi_request *request, enum strait_m
         if (net.n_steps < MAX_WORDS)
             net.froms[net.n_steps] = src;
         net.n_steps++;
+    } else if (tag == FIGURE) {
+        CU_ASSERT(net.me == 0 && src == 1);
+        const struct strait_mpi_figure f = {net.others_rtt_s, 1e-5, 41};
+        memcpy(data, &f, n_bytes);
+    } else if (net.me == 1 && src == 2) {
+        CU_ASSERT(tag == REPLY && n_bytes == 1);
+        done_s += net.others_rtt_s;
     } else if (net.me != 0) {
-        CU_ASSERT_EQUAL(src, 0);
+        CU_ASSERT_EQUAL(src, net.master);
         if (tag == ORDER)
             memcpy(data, net.script[net.at++], n_bytes);
         else if (net.n_took < MAX_WORDS)
             net.took[net.n_took++] = n_bytes;
+        if (tag == ORDER && net.me == 2 && net.script[net.at - 1][2] == 0)
+            net.master = 1; /* from now on */
     } else {
         CU_ASSERT(tag == REPLY && n_bytes == net.orders[src][2]);
         const struct path *p = &net.paths[src];
@@ -191,8 +211,8 @@ static int measure(struct strait_mpi_links *links, struct strait_error *err)
 /* Clocks count nanoseconds, and an echo holds one byte. */
 #define ABOUT(found, wanted) CU_ASSERT_DOUBLE_EQUAL(found, wanted, 1e-4 * (wanted))
 
-/* Two others behind a port of 150 MB/s: one far away, with echoes of which 10 of 41 come 1 ms
- * later, and one near. A bulk doubles from 1 MiB until it takes 0.1 s and 15 round trips, to
+/* Two others behind a port of 150 MB/s: one far away, whose echoes take 0, 1, ... 40 us
+ * more, and one near. A bulk doubles from 1 MiB until it takes 0.1 s and 15 round trips, to
  * both at once eight times as long. */
 static void two_paths(void)
 {
@@ -204,15 +224,15 @@ static void two_paths(void)
     net.message_s = 10e-6;
     net.step_s = 1e-3;
     net.call_s = 3e-3;
-    net.paths[1] = (struct path){20e-3, 100 * MB, 50 * MB, 1e-3, false};
+    net.others_rtt_s = 20.1e-3;
+    net.paths[1] = (struct path){20e-3, 100 * MB, 50 * MB, 1e-6, false};
     net.paths[2] = (struct path){0.5e-3, 400 * MB, 400 * MB, 0, false};
     CU_ASSERT_EQUAL_FATAL(measure(&links, &err), 0);
 
-    ABOUT(paths[0].rtt_s.value, 20e-3); /* later ones do not count */
+    ABOUT(paths[0].rtt_s.value, 20e-3 + 20e-6);
     CU_ASSERT_EQUAL(paths[0].rtt_s.n, 41);
-    /* the error of the mean of ten ones and 31 zeros, and of a median that of a normal one's */
-    ABOUT(paths[0].rtt_s.error, 1e-3 * sqrt(10 * 31 / 41.0 / 40 / 41 * M_PI / 2));
-    ABOUT(paths[0].message_s.value, 10e-6 + 64 / (100 * MB));
+    CU_ASSERT_DOUBLE_EQUAL(paths[0].rtt_s.error, 3e-6, 2e-9); /* sqrt(41) / 2 is about 3 */
+    ABOUT(paths[0].message_s.value, 10e-6 + 64 / (100 * MB) - 20e-6 / 400);
     CU_ASSERT_EQUAL(paths[0].message_s.n, 5);
     ABOUT(paths[0].out_bytes_per_s.value, 100 * MB);
     ABOUT(paths[0].in_bytes_per_s.value, 50 * MB);
@@ -223,6 +243,7 @@ static void two_paths(void)
     ABOUT(paths[1].out_bytes_per_s.value, 150 * MB); /* the port's */
     ABOUT(paths[1].in_bytes_per_s.value, 400 * MB);
     ABOUT(links.together_bytes_per_s.value, 150 * MB);
+    ABOUT(links.others_rtt_s.value, 20.1e-3);
     ABOUT(links.steps_s.value, 2e-3); /* three ranks: two steps */
     ABOUT(links.collective_s.value, 3e-3);
     CU_ASSERT_EQUAL(links.collective_s.n, 5);
@@ -273,8 +294,12 @@ static void another_rank(void)
     struct strait_mpi_links links = {0};
     begin(1, 5);
     memcpy(net.script, script, sizeof(script));
+    net.others_rtt_s = 7e-3;
     CU_ASSERT_EQUAL_FATAL(measure(&links, &err), 0);
     CU_ASSERT_EQUAL(net.at, 5);
+    CU_ASSERT_EQUAL(net.n_echoes, 41);
+    CU_ASSERT(net.is_told_end);
+    ABOUT(net.told.value, 7e-3);
     CU_ASSERT_EQUAL(net.n_took, 5);
     CU_ASSERT_EQUAL(net.n_gave, 4);
     CU_ASSERT(memcmp(net.took, took, sizeof(took)) == 0);
@@ -285,6 +310,35 @@ static void another_rank(void)
         CU_ASSERT_EQUAL(net.froms[3 + i], from[i]);
     }
     CU_ASSERT_EQUAL(net.n_reduced, 120);
+}
+
+/* Rank 2 then replies to rank 1, too. */
+static void the_second_rank(void)
+{
+    static const uint64_t script[][3] = {{0, 0, 1}, {0, 0, 0}, {0, 0, 3}, {0, 0, 0}};
+    struct strait_error err = {0};
+    struct strait_mpi_links links = {0};
+    begin(2, 3);
+    memcpy(net.script, script, sizeof(script));
+    CU_ASSERT_EQUAL_FATAL(measure(&links, &err), 0);
+    CU_ASSERT_EQUAL(net.at, 4);
+    CU_ASSERT(net.n_gave == 2 && net.gave[0] == 1 && net.gave[1] == 3);
+}
+
+/* Round trips of a tree: ports of 3, 5 and 7 ms make 8, 10 and 12. */
+static void own_port(void)
+{
+    struct strait_mpi_path paths[] = {{.rtt_s = {8e-3, 0, 41}}, {.rtt_s = {10e-3, 0.8e-3, 41}}};
+    struct strait_mpi_links links = {.paths = paths, .others_rtt_s = {12e-3, 0.6e-3, 41}};
+    CU_ASSERT_DOUBLE_EQUAL(strait_mpi_own_rtt(&links).value, 3e-3, 1e-12);
+    CU_ASSERT_DOUBLE_EQUAL(strait_mpi_own_rtt(&links).error, 0.5e-3, 1e-12);
+    CU_ASSERT_EQUAL(strait_mpi_own_rtt(&links).n, 41);
+    links.others_rtt_s.value = 30e-3; /* no tree has these */
+    CU_ASSERT_EQUAL(strait_mpi_own_rtt(&links).value, 0);
+    links.others_rtt_s.value = 1e-3;
+    CU_ASSERT_EQUAL(strait_mpi_own_rtt(&links).value, 8e-3);
+    links.others_rtt_s.value = NAN;
+    CU_ASSERT(isnan(strait_mpi_own_rtt(&links).value));
 }
 
 /* One call of some that fails: the first ones, the last ones of exchanges and collectives, and one
@@ -327,6 +381,8 @@ static const struct strait_test tests[] = {
     {"what a collective takes beside its steps has both errors", beside},
     {"paths give what their network has: round trip, messages, rates, a port's", two_paths},
     {"a half that was disturbed says nothing, and a bulk grows to 256 MiB", odd_paths},
+    {"rank 0's own port has what the round trips to two others have in common", own_port},
+    {"rank 2 replies to rank 0, then to rank 1", the_second_rank},
     {"another rank takes and gives what it is told, then meets all others", another_rank},
     {"a call that fails ends the measurement and is said", calls_that_fail},
     {"who is silent for two minutes ends the measurement", silence},
