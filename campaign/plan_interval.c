@@ -146,32 +146,45 @@ static int edges(double ends_s[2], const struct strait_plan_setup *setup,
 /* Stated errors of constants are taken as standard errors: 1.645 of them hold 90 %. */
 static const double N_ERRORS = 1.645;
 
-/* The round with each of its software's constants off by its error, by which it moves either
- * way. */
+/* The round with a constant of its software off by so many seconds; it is none below 0. */
+static int run_off(double *moved_s, const struct strait_plan_setup *setup,
+                   const struct strait_experiment *e, const char *name, double off,
+                   struct strait_error *err)
+{
+    struct strait_experiment moved = *e;
+    const struct move m = {.end = -1, .rate = 1};
+    for (unsigned i = 0; i < e->strategy->n_params; i++)
+        if (strcmp(e->strategy->params[i].name, name) == 0)
+            moved.params[i] = fmax(0, moved.params[i] + off);
+    return run_moved(moved_s, setup, &moved, m, err);
+}
+
+/* The round with each of its software's constants off by its error, up and down; constants are
+ * independent. */
 static int constants(double ends_s[2], const struct strait_plan_setup *setup,
                      const struct strait_experiment *e, double round_s, struct strait_error *err)
 {
     json_t *used = strait_software_used(e), *of;
     const char *name;
-    double moves = 0;
+    double below_s = 0, above_s = 0;
     int failed = 0;
     json_object_foreach (used, name, of) {
-        const double off = strait_software_error(e, name, of);
-        struct strait_experiment moved = *e;
-        double moved_s;
-        if (failed || !(off > 0) || !(round_s > 0))
+        const double off = N_ERRORS * strait_software_error(e, name, of);
+        double low_s, high_s;
+        if (failed || !(off > 0))
             continue;
-        for (unsigned i = 0; i < e->strategy->n_params; i++)
-            if (strcmp(e->strategy->params[i].name, name) == 0)
-                moved.params[i] += N_ERRORS * off;
-        const struct move m = {.end = -1, .rate = 1};
-        failed = run_moved(&moved_s, setup, &moved, m, err);
-        moves = failed ? moves : hypot(moves, log(moved_s / round_s));
+        failed = run_off(&low_s, setup, e, name, -off, err) != 0 ||
+                 run_off(&high_s, setup, e, name, off, err) != 0;
+        if (failed)
+            continue;
+        below_s = hypot(below_s, fmax(0, round_s - fmin(low_s, high_s)));
+        above_s = hypot(above_s, fmax(0, fmax(low_s, high_s) - round_s));
     }
     json_decref(used);
-    ends_s[0] = moves > 0 ? round_s * exp(-moves) : NAN;
-    ends_s[1] = moves > 0 ? round_s * exp(moves) : NAN;
-    return failed;
+    const bool moves = below_s > 0 || above_s > 0;
+    ends_s[0] = moves ? fmax(0, round_s - below_s) : NAN;
+    ends_s[1] = moves ? round_s + above_s : NAN;
+    return failed ? -1 : 0;
 }
 
 /* The logarithm of a training step's 90th percentile over its median, all layers moving together;

@@ -69,12 +69,10 @@ static struct reach reach_of(const struct strait_interval_inputs *in, bool own)
     const double at = log_rest(in, in->round_s);
     struct reach r = of_draws(in, own);
     double low = 0, high = 0;
-    const double *const parts[] = {in->codec_s, in->constants_s};
-    for (int i = 0; i < 2; i++)
-        if (isfinite(parts[i][0]) && isfinite(parts[i][1])) {
-            r.low = hypot(r.low, fmax(0, at - log_rest(in, parts[i][0])));
-            r.high = hypot(r.high, fmax(0, log_rest(in, parts[i][1]) - at));
-        }
+    if (isfinite(in->codec_s[0]) && isfinite(in->codec_s[1])) {
+        r.low = hypot(r.low, fmax(0, at - log_rest(in, in->codec_s[0])));
+        r.high = hypot(r.high, fmax(0, log_rest(in, in->codec_s[1]) - at));
+    }
     for (int i = 0; i < 2 && isfinite(in->edges_s[i]); i++) {
         const double moves = log_rest(in, in->edges_s[i]) - at;
         low = fmax(low, -moves - log(STRAIT_INTERVAL_OFF));
@@ -104,7 +102,6 @@ void strait_interval_scores(struct strait_learned_setting *out, const json_t *pr
     for (size_t i = 0; i < in.n_draws && i < STRAIT_INTERVAL_DRAWS; i++)
         in.other_draws_s[i] = json_number_value(json_array_get(draws, i));
     read_ends(in.codec_s, parts, "codec_s");
-    read_ends(in.constants_s, parts, "constants_s");
     read_ends(in.edges_s, parts, "edges_s");
     const struct reach r = reach_of(&in, false);
     out->low = r.low;
@@ -161,6 +158,13 @@ static void ends_of(double out_s[2], const struct strait_interval_inputs *in, do
         out_s[1] = fmax(in->compute_s + exp(middle + above), in->round_s);
 }
 
+/* Wider by what else, independent of it, may move the round to these ends. */
+static void widen(double ends_s[2], const struct strait_interval_inputs *in, const double by_s[2])
+{
+    ends_s[0] = fmax(0, in->round_s - hypot(in->round_s - ends_s[0], in->round_s - by_s[0]));
+    ends_s[1] = in->round_s + hypot(ends_s[1] - in->round_s, by_s[1] - in->round_s);
+}
+
 /* Least and most of all draws, its own too. */
 static json_t *draws_json(const struct strait_interval_inputs *in)
 {
@@ -196,9 +200,12 @@ json_t *strait_interval_of(double interval_s[2], const struct strait_interval_in
     strait_interval_compute(&slack[0], &slack[1], in);
     const double compute_s[2] = {in->round_s - in->compute_s * slack[0],
                                  in->round_s + in->compute_s * slack[1]};
-    interval_s[0] = in->round_s - hypot(in->round_s - model_s[0], in->round_s - compute_s[0]);
-    interval_s[1] = in->round_s + hypot(model_s[1] - in->round_s, compute_s[1] - in->round_s);
-    interval_s[0] = fmax(interval_s[0], 0);
+    if (isfinite(in->constants_s[0])) { /* margins were learned without any */
+        widen(base_s, in, in->constants_s);
+        widen(model_s, in, in->constants_s);
+    }
+    memcpy(interval_s, model_s, sizeof(model_s));
+    widen(interval_s, in, compute_s);
     const bool is_point = !(interval_s[1] > interval_s[0] * (1 + 1e-9));
     if (is_point)
         interval_s[0] = interval_s[1] = NAN;
