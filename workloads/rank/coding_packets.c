@@ -175,3 +175,36 @@ void strait_drop(struct strait_rank *r, struct strait_packet *p)
         strait_rank_state_hold(w, -(double)p->payload_bytes);
     strait_packet_drop(p);
 }
+
+/* In a run of sizes alone a packet has no data, and neither have its halves. */
+struct strait_packet *strait_half(struct strait_rank *r, const struct strait_packet *p, int i,
+                                  size_t padded_bytes)
+{
+    const size_t at = i == 0 ? 0 : padded_bytes / 2,
+                 n_bytes = i == 0 ? padded_bytes / 2 : padded_bytes - at,
+                 left_bytes = at < p->payload_bytes ? p->payload_bytes - at : 0;
+    struct strait_packet *half = strait_filler(r, n_bytes);
+    half->raw_bytes = i == 0 ? p->raw_bytes / 2 : p->raw_bytes - p->raw_bytes / 2;
+    half->codec_id = p->codec_id;
+    half->flags = p->flags;
+    half->bound = p->bound;
+    half->n_elems = p->n_elems;
+    memcpy(half->words, p->words, sizeof(p->words));
+    if (p->data && half->data)
+        memcpy(half->data, p->data + at, left_bytes < n_bytes ? left_bytes : n_bytes);
+    return half;
+}
+
+struct strait_packet *strait_whole(struct strait_rank *r, struct strait_packet *const halves[2],
+                                   size_t n_bytes)
+{
+    struct strait_packet *p = strait_half(r, halves[0], 0, 2 * n_bytes);
+    const size_t first_bytes = halves[0]->payload_bytes;
+    p->raw_bytes = halves[0]->raw_bytes + halves[1]->raw_bytes;
+    if (p->data && n_bytes > first_bytes)
+        memcpy(p->data + first_bytes, halves[1]->data, n_bytes - first_bytes);
+    strait_rank_state_hold(strait_rank_state_of(r), (double)n_bytes);
+    strait_drop(r, halves[0]);
+    strait_drop(r, halves[1]);
+    return p;
+}

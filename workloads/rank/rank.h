@@ -292,6 +292,13 @@ struct strait_task *strait_rows_store(struct strait_rank *r, struct strait_rows 
 struct strait_packet *strait_control(struct strait_rank *r, double word); /* no payload */
 /** A packet of n_bytes without content, for messages of which only the size is known. */
 struct strait_packet *strait_filler(struct strait_rank *r, size_t n_bytes);
+/** Half i (0 or 1) of a packet's bytes, padded with zeros to padded_bytes, for transports that cut
+ *  messages. It can only be sent, dropped and made whole again; p stays the caller's. */
+struct strait_packet *strait_half(struct strait_rank *r, const struct strait_packet *p, int i,
+                                  size_t padded_bytes);
+/** The packet of n_bytes again, from both halves, which it takes: they came from another rank. */
+struct strait_packet *strait_whole(struct strait_rank *r, struct strait_packet *const halves[2],
+                                   size_t n_bytes);
 struct strait_packet *strait_keep(struct strait_packet *p);
 void strait_drop(struct strait_rank *r, struct strait_packet *p);
 void strait_send(struct strait_rank *r, int dst, int channel, int tag, struct strait_packet *taken);

@@ -22,6 +22,7 @@
     X(ps)                                                                                          \
     X(wfbp)                                                                                        \
     X(fusion)                                                                                      \
+    X(ddp)                                                                                         \
     X(mgwfbp)                                                                                      \
     X(bytescheduler)                                                                               \
     X(dear)                                                                                        \

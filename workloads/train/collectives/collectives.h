@@ -91,6 +91,19 @@ void strait_reduce_scatter_direct(struct strait_rank *r, struct strait_group g,
 void strait_gather_packets(struct strait_rank *r, struct strait_group g, struct strait_packet **all,
                            bool sizes_first);
 
+/* Scratch of strait_gather_by_gloo, for each rank. */
+struct strait_gloo_room {
+    struct strait_packet *(*halves)[2], **sizes;
+    size_t *n_bytes;
+};
+struct strait_gloo_room strait_gloo_room_of(struct strait_rank *r);
+/** The same by Gloo's ring, sizes first, then all packets padded to the largest; two calls, each
+ *  launched. Also on the group's next channels (gloo_ring.h). For strategies with
+ *  STRAIT_LAUNCH_PARAM. */
+void strait_gather_by_gloo(struct strait_rank *r, struct strait_group g, struct strait_packet **all,
+                           struct strait_gloo_room *room);
+bool strait_gloo_gather_uses(int n, int channel, int src, int dst); /* as strait_gloo_uses */
+
 /** Binomial tree: root's x goes to all ranks, encoded once. root is a position in the group. */
 void strait_broadcast(struct strait_rank *r, struct strait_group g, int root,
                       struct strait_codec *c, struct strait_tensor *x);
