@@ -6,6 +6,7 @@
 #include <string.h>
 #include "place.h"
 #include "row.h"
+#include "analysis/training/recorded_curve.h"
 #include "analysis/training/training_row.h"
 #include "core/names.h"
 #include "workloads/ask/software.h"
@@ -328,6 +329,12 @@ static json_t *approximations(const struct strait_trial *p, const struct strait_
         note(list, "updates are added in order of arrival, which decides the last digits");
     if (p->learn && e->has_until && !p->stops_at_target)
         note(list, "an emulation scores its models after the run: it does not end at the target");
+    const struct strait_curve *curve = strait_recorded_of(e);
+    if (curve)
+        note(list, "losses and accuracies are those of the recorded run \"%s\"", curve->run);
+    else if (e->curves)
+        note(list, "no run with this codec, %d client%s and this seed is among the curves",
+             e->n_clients, e->n_clients == 1 ? "" : "s");
     if (p->shares_values)
         note(list, "all clients send the same values: their own would not fit in memory");
     if (e->inverse_s.n > 0 && strait_experiment_has_param(e, "update_freq")) /* of K-FAC */
@@ -365,6 +372,16 @@ static const char *cost_of(const struct strait_trial *p)
     if (p->run.measured_cost)
         return "measured";
     return from && from->stated && !is_plain(&p->experiment->up) ? "stated" : "profile";
+}
+
+/* Of a run that trained, or that recorded curves know. */
+static void put_training(json_t *row, const struct strait_trial *p,
+                         const struct strait_breakdown *b)
+{
+    if (p->learn)
+        json_object_set_new(row, "training", strait_training_row(p));
+    else if (strait_recorded_of(p->experiment))
+        json_object_set_new(row, "training", strait_recorded_row(p, b->rounds_s, b->n_rounds));
 }
 
 json_t *strait_row_new(const struct strait_trial *p, const struct strait_row_context *c,
@@ -417,8 +434,7 @@ json_t *strait_row_new(const struct strait_trial *p, const struct strait_row_con
     put_bytes(row, p);
     put_checks(row, p);
     json_object_set_new(row, "quality", quality ? quality : json_null());
-    if (p->learn)
-        json_object_set_new(row, "training", strait_training_row(p));
+    put_training(row, p, &b);
     json_object_set_new(row, "payload", json_string(p->run.real_payload ? "real" : "sized"));
     json_object_set_new(row, "cost", json_string(cost_of(p)));
     const json_t *used = json_object_get(p->facts.report, "dilation"); /* asked for, or chosen */

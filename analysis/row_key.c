@@ -113,6 +113,8 @@ static json_t *files_of(const struct strait_trial *trial)
         strait_hash_bytes(graph, &e->graph->hash, sizeof(e->graph->hash));
         whole = whole && put(files, "trace", json_string(graph));
     }
+    if (e->curves)
+        whole = whole && put(files, "curves", json_string(e->curves->hash));
     if (e->n_slowness > 0) {
         char slowness[STRAIT_KEY_CHARS];
         strait_hash_bytes(slowness, e->slowness, e->n_slowness * sizeof(*e->slowness));

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/training/recorded_curve.h"
 #include "analysis/training/spread.h"
 #include "codecs/spec.h"
 #include "fields.h"
@@ -21,14 +22,6 @@ enum {
 static const char recorded_model[] = "cnn";
 
 /* --- which recorded run ------------------------------------------------------------------- */
-
-static double param_of(const struct strait_codec_spec *spec, const char *name)
-{
-    for (unsigned i = 0; i < spec->ops->n_params; i++)
-        if (strcmp(spec->ops->params[i].name, name) == 0)
-            return spec->params[i];
-    return NAN;
-}
 
 static bool spec_of(struct strait_codec_spec *spec, const json_t *codec)
 {
@@ -47,38 +40,6 @@ static bool spec_of(struct strait_codec_spec *spec, const json_t *codec)
     return true;
 }
 
-struct asked { /* as curves name it */
-    const char *codec;
-    double par;
-};
-
-/* The recorded run's codec that does to values what this one does; NULL name: none was recorded.
- * Runs named "rel" and "adaptive" rounded to bins of twice the bound, as sz and sz3 do. */
-static struct asked recorded_as(const struct strait_codec_spec *spec)
-{
-    const char *name = spec->ops->name;
-    const bool rounds = strcmp(name, "sz") == 0 || strcmp(name, "sz3") == 0;
-    if (spec->ops->flags & STRAIT_CODEC_LOSSLESS)
-        return (struct asked){"none", 0};
-    if (rounds && spec->bound.kind == STRAIT_BOUND_RANGE)
-        return (struct asked){"rel", spec->bound.value};
-    if (rounds && spec->bound.kind == STRAIT_BOUND_RMS) /* par sqrt(3) rms, par 0.5 */
-        return (struct asked){"adaptive", round(spec->bound.value / sqrt(3) * 1e3) / 1e3};
-    if (strcmp(name, "topk") == 0)
-        return (struct asked){"topk", param_of(spec, "ratio")};
-    if (strcmp(name, "efsignsgd") == 0)
-        return (struct asked){"sign", 0};
-    /* clipped at 2.5 sigma, and one norm for a whole tensor: the errors that were recorded say so
-     */
-    if (strcmp(name, "terngrad") == 0 && fabs(param_of(spec, "clip") - 2.5) < 1e-9)
-        return (struct asked){"tern", 0};
-    if (strcmp(name, "qsgd") == 0 && param_of(spec, "bucket") < 1)
-        return (struct asked){"qsgd", param_of(spec, "levels")};
-    if (strcmp(name, "powersgd") == 0)
-        return (struct asked){"powersgd", param_of(spec, "rank")};
-    return (struct asked){NULL, 0};
-}
-
 const struct strait_curve *strait_tradeoff_curve(const struct strait_curves *curves,
                                                  const json_t *row)
 {
@@ -90,11 +51,8 @@ const struct strait_curve *strait_tradeoff_curve(const struct strait_curves *cur
         !spec_of(&down, json_object_get(row, "download_codec")) ||
         !(down.ops->flags & STRAIT_CODEC_LOSSLESS) || up.memory.momentum > 0)
         return NULL;
-    const struct asked asked = recorded_as(&up);
-    if (!asked.codec)
-        return NULL;
-    return strait_curves_find(curves, (unsigned)json_integer_value(json_object_get(row, "clients")),
-                              1, "update", asked.codec, asked.par, up.memory.residual);
+    return strait_recorded_curve(
+        curves, (unsigned)json_integer_value(json_object_get(row, "clients")), 1, "update", &up);
 }
 
 /* --- how far recorded accuracies can be told apart ---------------------------------------- */

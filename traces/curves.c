@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <float.h>
 #include <limits.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,9 +43,12 @@ static int read_settings(const struct strait_csv *csv, struct strait_curve *c,
         return -1;
     if (clients == 0)
         return strait_csv_fail(csv, err, "expected at least 1 in column clients, found 0");
-    if (strcmp(c->target, "update") != 0 && strcmp(c->target, "param") != 0)
-        return strait_csv_fail(csv, err, "expected update or param in column target, found \"%s\"",
-                               c->target);
+    if (strcmp(c->target, "update") != 0 && strcmp(c->target, "param") != 0 &&
+        strcmp(c->target, "grad") != 0)
+        return strait_csv_fail(
+            csv, err, "expected update, param or grad in column target, found \"%s\"", c->target);
+    for (char *at = c->codec; (at = strchr(at, ';'));) /* fields have no commas */
+        *at = ',';
     c->clients = (unsigned)clients;
     c->seed = (unsigned)seed;
     c->error_feedback = ef == 1;
@@ -125,6 +129,35 @@ static int add_row(struct strait_curves *c, const struct strait_csv *csv, struct
     return 0;
 }
 
+static int read_size(size_t *out, const struct strait_csv *csv, const char *key, const char *value,
+                     struct strait_error *err)
+{
+    char *end;
+    const unsigned long long n = strtoull(value, &end, 10);
+    if (*value < '0' || *value > '9' || *end || n == 0 || n > SIZE_MAX)
+        return strait_csv_fail(
+            csv, err, "expected a whole number above 0 after \"%s\", found \"%s\"", key, value);
+    *out = (size_t)n;
+    return 0;
+}
+
+/* What the lines before the header say; those with other keys are for people. */
+static int read_about(struct strait_curves *c, struct strait_csv *csv, struct strait_error *err)
+{
+    char *key, *value;
+    while (strait_csv_comment(csv, &key, &value)) {
+        const bool parameters = strcmp(key, "parameters") == 0;
+        if (strcmp(key, "model") == 0)
+            snprintf(c->model, sizeof(c->model), "%s", value);
+        else if (strcmp(key, "strategy") == 0)
+            snprintf(c->strategy, sizeof(c->strategy), "%s", value);
+        else if ((parameters || strcmp(key, "local_steps") == 0) &&
+                 read_size(parameters ? &c->n_elems : &c->local_steps, csv, key, value, err) != 0)
+            return -1;
+    }
+    return 0;
+}
+
 int strait_curves_load(struct strait_curves **out, const char *path, struct strait_error *err)
 {
     char shipped[1024];
@@ -138,7 +171,10 @@ int strait_curves_load(struct strait_curves **out, const char *path, struct stra
         strait_error_memory(err, path);
         goto out;
     }
-    if (strait_csv_open(&csv, path, err) != 0 || strait_csv_header(&csv, header, err) != 0)
+    if (strait_csv_open(&csv, path, err) != 0)
+        goto out;
+    strait_hash_bytes(c->hash, csv.text, strlen(csv.text));
+    if (read_about(c, &csv, err) != 0 || strait_csv_header(&csv, header, err) != 0)
         goto out;
     for (;;) {
         if (strait_csv_next(&csv, &more, err) != 0)

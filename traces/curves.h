@@ -3,6 +3,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include "core/error.h"
+#include "core/hash.h"
 
 struct strait_curve_round {
     unsigned round; /* from 1 */
@@ -17,20 +18,25 @@ struct strait_curve_round {
 struct strait_curve {
     char run[64];
     unsigned clients, seed;
-    char target[16]; /* what is coded: "update" or "param" */
-    char codec[32];
-    double par; /* the codec's bound, fraction, levels or rank; 0 if it has none */
+    char target[16]; /* what is coded: "update", "param" or "grad" */
+    char
+        codec[128]; /* a name of curves/README.md, or as `strait codec` takes it: "sz:range=1e-2" */
+    double par;     /* such a name's bound, fraction, levels or rank; else 0 */
     bool error_feedback;
     struct strait_curve_round *rounds;
     size_t n_rounds;
 };
 
 struct strait_curves {
-    struct strait_curve *curves; /* in the order of the file */
+    char model[64], strategy[32]; /* "": the file does not say */
+    size_t n_elems, local_steps;  /* of the model; of a round; 0: the file does not say */
+    char hash[STRAIT_KEY_CHARS];  /* of the whole file */
+    struct strait_curve *curves;  /* in the order of the file */
     size_t n_curves;
 };
 
-/** Read a table of curves.
+/** Read a table of curves. Lines "# key: value" before its header may say of which model, parameters
+ *  (n), strategy and local_steps it is.
  *  In:      path  NULL: the shipped one
  *  Returns: 0, or -1 with *err INPUT naming file and line */
 int strait_curves_load(struct strait_curves **out, const char *path, struct strait_error *err);

@@ -5,13 +5,13 @@
 #include <stdlib.h>
 
 /* The round of rank 0 in which something happened. */
-static size_t first_after(const struct strait_log *rank_0, double time_s)
+static size_t first_after(const struct strait_training_rounds *of, double time_s)
 {
-    size_t lo = 0, hi = rank_0->n_scored; /* the first that ends after time_s: the next one's first
+    size_t lo = 0, hi = of->n; /* the first that ends after time_s: the next one's first
                                              messages are posted when one ends */
     while (lo < hi) {
         const size_t mid = lo + (hi - lo) / 2;
-        if (rank_0->scored[mid].time_s <= time_s)
+        if (of->scored[mid].time_s <= time_s)
             lo = mid + 1;
         else
             hi = mid;
@@ -21,10 +21,10 @@ static size_t first_after(const struct strait_log *rank_0, double time_s)
 
 /* Bytes of messages that were posted by the end of each round: cumulative. NAN from the round on in
  * which a log lost spans. */
-static void sum_bytes(double *bytes, const struct strait_trial *p)
+static void sum_bytes(double *bytes, const struct strait_trial *p,
+                      const struct strait_training_rounds *of)
 {
-    const struct strait_log *rank_0 = &p->logs[0];
-    const size_t n = rank_0->n_scored;
+    const size_t n = of->n;
     double known_s = INFINITY;
     for (int r = 0; r < p->experiment->n_ranks; r++) {
         const struct strait_log *log = &p->logs[r];
@@ -35,7 +35,7 @@ static void sum_bytes(double *bytes, const struct strait_trial *p)
         for (const struct strait_span *s; (s = strait_spans_next(&walk));) {
             if (s->kind != STRAIT_SPAN_TRANSFER || s->peer < 0)
                 continue;
-            const size_t at = first_after(rank_0, s->start_s);
+            const size_t at = first_after(of, s->start_s);
             if (at < n)
                 bytes[at] += (double)s->bytes;
         }
@@ -43,22 +43,22 @@ static void sum_bytes(double *bytes, const struct strait_trial *p)
     for (size_t i = 1; i < n; i++)
         bytes[i] += bytes[i - 1];
     for (size_t i = 0; i < n; i++)
-        if (rank_0->scored[i].time_s > known_s)
+        if (of->scored[i].time_s > known_s)
             bytes[i] = NAN;
 }
 
 /* Mean loss of the minibatches of all ranks in each round; NAN: there were none. Where ranks count
  * rounds of their own, by time. */
-static void mean_losses(double *losses, const struct strait_trial *p)
+static void mean_losses(double *losses, const struct strait_trial *p,
+                        const struct strait_training_rounds *of)
 {
-    const struct strait_log *rank_0 = &p->logs[0];
-    const size_t n = rank_0->n_scored;
+    const size_t n = of->n;
     const bool by_time = p->experiment->strategy->ends_with_rank_0;
     double *n_batches = calloc(n + 1, sizeof(*n_batches));
     for (int r = 0; n_batches && r < p->experiment->n_ranks; r++)
         for (size_t i = 0; i < p->logs[r].n_trained; i++) {
             const struct strait_trained *t = &p->logs[r].trained[i];
-            const size_t at = by_time ? first_after(rank_0, t->time_s) : (size_t)t->round;
+            const size_t at = by_time ? first_after(of, t->time_s) : (size_t)t->round;
             if (at >= n)
                 continue;
             losses[at] += t->n_batches * t->loss;
@@ -69,12 +69,12 @@ static void mean_losses(double *losses, const struct strait_trial *p)
     free(n_batches);
 }
 
-static json_t *reached(const struct strait_trial *p, const double *bytes)
+static json_t *reached(const struct strait_trial *p, const struct strait_training_rounds *of,
+                       const double *bytes)
 {
     const struct strait_until *until = &p->experiment->until;
-    const struct strait_log *log = &p->logs[0];
-    for (size_t i = 0; i < log->n_scored && p->experiment->has_until; i++) {
-        const struct strait_scored *s = &log->scored[i];
+    for (size_t i = 0; i < of->n && p->experiment->has_until; i++) {
+        const struct strait_scored *s = &of->scored[i];
         if (s->accuracy >= until->accuracy || s->loss <= until->loss)
             return json_pack("{s:i, s:o, s:o}", "round", s->round, "time_s",
                              strait_json_number(s->time_s), "bytes", strait_json_number(bytes[i]));
@@ -116,45 +116,57 @@ static json_t *of_clients(const struct strait_log *rank_0)
                      strait_json_number(sum * sum / ((double)n * squares)));
 }
 
+json_t *strait_training_of(const struct strait_trial *p, const struct strait_training_rounds *of)
+{
+    static const char *const names[] = {"rounds", "end_s",    "bytes", "train_loss",
+                                        "loss",   "accuracy", "bound"};
+    enum { N_LISTS = sizeof(names) / sizeof(names[0]) };
+    const size_t n = of->n;
+    double *bytes = calloc(n + 1, sizeof(*bytes));
+    json_t *lists[N_LISTS], *out;
+    if (!bytes)
+        return NULL;
+    sum_bytes(bytes, p, of);
+    out = json_pack("{s:s, s:s}", "task", of->task, "payload", of->payload);
+    for (int k = 0; k < N_LISTS; k++)
+        lists[k] = json_array();
+    for (size_t i = 0; i < n; i++) {
+        const struct strait_scored *s = &of->scored[i];
+        const double values[N_LISTS] = {s->round, s->time_s,   bytes[i], of->losses[i],
+                                        s->loss,  s->accuracy, s->bound};
+        json_array_append_new(lists[0], json_integer(s->round));
+        for (int k = 1; k < N_LISTS; k++)
+            json_array_append_new(lists[k], strait_json_number(values[k]));
+    }
+    for (int k = 0; k < N_LISTS; k++)
+        json_object_set_new(out, names[k], lists[k]);
+    const double loss = n > 0 ? of->scored[n - 1].loss : NAN;
+    const double accuracy = n > 0 ? of->scored[n - 1].accuracy : NAN;
+    json_object_set_new(out, "final",
+                        json_pack("{s:o, s:o}", "loss", strait_json_number(loss), "accuracy",
+                                  strait_json_number(accuracy)));
+    json_object_set_new(out, "clients", of_clients(&p->logs[0]));
+    if (p->experiment->has_until)
+        json_object_set_new(out, "until", until_of(&p->experiment->until));
+    json_object_set_new(out, "reached", reached(p, of, bytes));
+    free(bytes);
+    return out;
+}
+
 json_t *strait_training_row(const struct strait_trial *p)
 {
     const struct strait_log *log = &p->logs[0];
-    const size_t n = log->n_scored;
-    double *bytes = calloc(n + 1, sizeof(*bytes)), *losses = calloc(n + 1, sizeof(*losses));
+    double *losses = calloc(log->n_scored + 1, sizeof(*losses));
+    const struct strait_training_rounds of = {.task = p->experiment->training.task,
+                                              .payload = "live",
+                                              .scored = log->scored,
+                                              .losses = losses,
+                                              .n = log->n_scored};
     json_t *out = NULL;
-    if (!p->learn) {
-        out = json_null();
-    } else if (bytes && losses) {
-        static const char *const names[] = {"rounds", "end_s",    "bytes", "train_loss",
-                                            "loss",   "accuracy", "bound"};
-        enum { N_LISTS = sizeof(names) / sizeof(names[0]) };
-        json_t *lists[N_LISTS];
-        sum_bytes(bytes, p);
-        mean_losses(losses, p);
-        out = json_pack("{s:s, s:s}", "task", p->experiment->training.task, "payload", "live");
-        for (int k = 0; k < N_LISTS; k++)
-            lists[k] = json_array();
-        for (size_t i = 0; i < n; i++) {
-            const struct strait_scored *s = &log->scored[i];
-            const double values[N_LISTS] = {s->round, s->time_s,   bytes[i], losses[i],
-                                            s->loss,  s->accuracy, s->bound};
-            json_array_append_new(lists[0], json_integer(s->round));
-            for (int k = 1; k < N_LISTS; k++)
-                json_array_append_new(lists[k], strait_json_number(values[k]));
-        }
-        for (int k = 0; k < N_LISTS; k++)
-            json_object_set_new(out, names[k], lists[k]);
-        const double loss = n > 0 ? log->scored[n - 1].loss : NAN;
-        const double accuracy = n > 0 ? log->scored[n - 1].accuracy : NAN;
-        json_object_set_new(out, "final",
-                            json_pack("{s:o, s:o}", "loss", strait_json_number(loss), "accuracy",
-                                      strait_json_number(accuracy)));
-        json_object_set_new(out, "clients", of_clients(log));
-        if (p->experiment->has_until)
-            json_object_set_new(out, "until", until_of(&p->experiment->until));
-        json_object_set_new(out, "reached", reached(p, bytes));
+    if (losses) {
+        mean_losses(losses, p, &of);
+        out = strait_training_of(p, &of);
     }
-    free(bytes);
     free(losses);
     return out;
 }

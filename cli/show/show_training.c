@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "analysis/fields.h"
 #include "analysis/row_names.h"
@@ -20,7 +21,7 @@ bool strait_show_any_training(const json_t *rows)
 
 /* What the table has columns for. */
 struct shown {
-    bool target, accuracy, seeds;
+    bool target, accuracy, seeds, live;
 };
 
 static struct shown what(const struct strait_grid *g)
@@ -31,6 +32,8 @@ static struct shown what(const struct strait_grid *g)
         s.target |= row && strait_target_of(row).asked;
         s.accuracy |= row && isfinite(strait_spread_of(row, "accuracy").mean);
         s.seeds |= row && strait_target_of(row).n_seeds > 1;
+        s.live |=
+            row && strcmp(strait_text_of(json_object_get(row, "training"), "payload"), "live") == 0;
     }
     return s;
 }
@@ -151,8 +154,9 @@ int strait_show_training(FILE *out, const struct strait_grid *g, struct strait_e
                     put_line(t, g, s, c, n, shown);
     }
     strait_prose(out,
-                 "Trained for real: the scores are those of the last model on held-out data, "
+                 "%s: the scores are those of the last model on held-out data, "
                  "bytes those of all ranks%s.",
+                 shown.live ? "Trained for real" : "From recorded curves",
                  shown.seeds ? "; means over the seeds, +- the deviation of a run" : "");
     fputs("\n", out);
     if (strait_table_finish(t, out, err) != 0)

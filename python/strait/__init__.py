@@ -11,7 +11,7 @@ from ._library import StraitError
 from .codec import Codec, cost, predict
 from .state_dict import compress_state_dict, decompress_state_dict
 
-__all__ = ["Codec", "StraitError", "compress_state_dict", "cost", "ddp_hook",
+__all__ = ["Codec", "StraitError", "compress_state_dict", "cost", "curves", "ddp_hook",
            "decompress_state_dict", "predict", "record"]
 
 
@@ -28,3 +28,7 @@ def record(model, optimizer, folder, **options):
     return Recorder(model, optimizer, folder, **options)
 
 
+def curves(folder, model, codecs, **options):
+    """Train a model under codecs and write its accuracy by round: strait.accuracy.curves."""
+    from .accuracy import curves as train
+    return train(folder, model, codecs, **options)

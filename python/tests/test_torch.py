@@ -212,5 +212,131 @@ class Recording(unittest.TestCase):
             strait.record(Block().double(), self.optimizer, self.path)
 
 
+class Curves(unittest.TestCase):
+    """A linear rule of 64 values in 5 classes, learned by four clients with data of their own."""
+
+    def setUp(self):
+        torch.manual_seed(0)
+        self.folder = tempfile.TemporaryDirectory()
+        self.path = pathlib.Path(self.folder.name) / "rule"
+        self.model = torch.nn.Sequential(torch.nn.Linear(64, 128), torch.nn.BatchNorm1d(128),
+                                         torch.nn.ReLU(), torch.nn.Linear(128, 5))
+        rule = torch.randn(64, 5)
+        self.x = [torch.randn(128, 64) for _ in range(5)]
+        self.y = [(x @ rule).argmax(1) for x in self.x]
+
+    def tearDown(self):
+        self.folder.cleanup()
+
+    def gradient(self, model, client, number):
+        batch = torch.randint(0, 128, (32,))
+        loss = torch.nn.functional.cross_entropy(model(self.x[client][batch]), self.y[client][batch])
+        loss.backward()
+        return loss.item()
+
+    def train(self, model, client, number):
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        losses = []
+        for _ in range(4):
+            optimizer.zero_grad()
+            losses.append(self.gradient(model, client, number))
+            optimizer.step()
+        return np.mean(losses), 128
+
+    def evaluate(self, model):
+        model.eval()
+        with torch.no_grad():
+            right = (model(self.x[4]).argmax(1) == self.y[4]).float().mean().item()
+        model.train()
+        return right
+
+    def curves(self, codecs, **options):
+        strait.curves(self.path, self.model, codecs, evaluate=self.evaluate, clients=4, rounds=12,
+                      **options)
+        text = (self.path / "curves.csv").read_text()
+        runs = {}
+        for row in csv.DictReader([l for l in text.splitlines() if l[0] != "#"]):
+            runs.setdefault(row["run"], []).append({k: row[k] for k in row if k != "local_s"})
+        return runs
+
+    def record(self):
+        optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1)
+        with strait.record(self.model, optimizer, self.path, batch=32) as recorder:
+            for _ in range(12):
+                optimizer.zero_grad()
+                self.gradient(self.model, 0, 0)
+                optimizer.step()
+                recorder.step()
+
+    def rows(self, strategy, **keys):
+        experiment = self.path / "e.json"
+        experiment.write_text(json.dumps({
+            "schema": "strait-experiment/1", "title": "mine", "clients": 4,
+            "model": str(self.path / "layers.csv"), "curves": str(self.path / "curves.csv"),
+            "strategy": strategy, "network": {"client": {"rate": "2 Mbps"},
+                                              "server": {"rate": "100 Mbps"}}, **keys}))
+        return strait.predict(str(experiment), "fluid")
+
+    def test_federated(self):
+        codecs = ["none", "zstd", "sz:range=1e-2", "topk:ratio=0.05,error_feedback=no", "topk"]
+        before = {n: x.clone() for n, x in self.model.state_dict().items()}
+        runs = self.curves(codecs, train=self.train, local_steps=4)
+        for n, x in self.model.state_dict().items():
+            self.assertTrue(torch.equal(x, before[n]), "the model has other weights")
+        self.assertEqual(list(runs), [c.replace(",", ";") for c in codecs])
+        last = {c: runs[c.replace(",", ";")][-1] for c in codecs}
+        score = {c: float(r["test_acc"]) for c, r in last.items()}
+        self.assertGreater(score["none"], float(runs["none"][0]["test_acc"]) + 0.1)
+        scores = [[r["test_acc"] for r in runs[c]] for c in ("none", "zstd")]
+        self.assertEqual(*scores)  # lossless: the same draws, the same bits
+        self.assertAlmostEqual(score["sz:range=1e-2"], score["none"], delta=0.03)
+        self.assertEqual([last[c]["ef"] for c in codecs], ["0", "0", "0", "0", "1"])
+        # 64 x 128 values are coded, 128 + 128 + 128 + 5 x 128 + 5 are not
+        bits = float(last["topk:ratio=0.05,error_feedback=no"]["bits_per_elem"])
+        self.assertGreater(bits, 32 * 1029 / 9221)
+        self.assertLess(bits, (32 * 1029 + 0.05 * 64 * 8192) / 9221 + 0.1)
+        self.record()
+        target = (float(runs["none"][0]["test_acc"]) + score["none"]) / 2
+        plain, coded = self.rows({"name": "fedavg", "rounds": 12, "local_steps": 4},
+                                 until={"accuracy": target},
+                                 vary={"/codec": ["none", "sz:range=1e-2"]})
+        for row, codec in ((plain, "none"), (coded, "sz:range=1e-2")):
+            training = row["training"]
+            self.assertEqual(training["accuracy"], [float(r["test_acc"]) for r in runs[codec]])
+            first = next(i for i, r in enumerate(runs[codec]) if float(r["test_acc"]) >= target)
+            self.assertEqual(training["reached"]["round"], first)
+            self.assertAlmostEqual(training["reached"]["time_s"],
+                                   sum(row["rounds_s"][:first + 1]), places=9)
+        with self.assertRaisesRegex(strait.StraitError, "expected curves of 2 local steps"):
+            self.rows({"name": "fedavg", "local_steps": 2})
+
+    def test_data_parallel(self):
+        """Without a codec four ranks' steps are those of one with all four batches."""
+        runs = self.curves(["none", "powersgd:rank=2"], gradient=self.gradient, every=4,
+                           optimizer=lambda p: torch.optim.Adam(p, lr=0.01))
+        scores = [float(r["test_acc"]) for r in runs["none"]]
+        self.assertEqual(len(set(scores[3:7])), 1)  # between evaluations
+        optimizer = torch.optim.Adam(self.model.parameters(), lr=0.01)
+        for number in range(12):
+            self.model.zero_grad()
+            for client in range(4):
+                torch.manual_seed(1 + 1000003 * number + 7919 * client)
+                self.gradient(self.model, client, number)
+            for p in self.model.parameters():
+                p.grad /= 4
+            optimizer.step()
+        self.assertAlmostEqual(self.evaluate(self.model), scores[-1], delta=0.02)
+        self.record()
+        (row,) = self.rows({"name": "ddp", "rounds": 12})
+        self.assertEqual(row["training"]["accuracy"], scores)
+
+    def test_errors(self):
+        with self.assertRaisesRegex(ValueError, "expected either train"):
+            self.curves(["none"])
+        with self.assertRaises(strait.StraitError):
+            self.curves(["none", "topk:rati=1"], train=self.train)
+        self.assertFalse((self.path / "curves.csv").exists())
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -1,6 +1,7 @@
 #include "experiment_parts.h"
 
 #include <math.h>
+#include <string.h>
 
 enum { MAX_SEEDS = 1000 };
 
@@ -36,6 +37,37 @@ static int read_until(struct strait_experiment *e, struct strait_object *o,
     return strait_object_close(&u, err);
 }
 
+/* "curves": recorded runs of this job, beside which "until" is the round that they say. */
+static int read_curves(struct strait_experiment *e, struct strait_object *o,
+                       struct strait_error *err)
+{
+    const char *path;
+    char where[STRAIT_JSON_POINTER_MAX * 2];
+    if (strait_object_string_or(o, &path, "curves", NULL, err) != 0)
+        return -1;
+    if (!path)
+        return 0;
+    strait_object_where(o, "curves", where, sizeof(where));
+    if (e->trains)
+        return strait_refuse(err, where, "expected either \"curves\" or \"training\", found both");
+    if (strait_curves_load(&e->curves, path, err) != 0)
+        return -1;
+    const struct strait_curves *c = e->curves;
+    const double local_steps = strait_experiment_has_param(e, "local_steps")
+                                   ? strait_experiment_param(e, "local_steps")
+                                   : 0;
+    if (c->n_elems > 0 && c->n_elems != e->model->n_elems)
+        return strait_refuse(err, where, "expected curves of a model of %zu parameters, found %zu",
+                             e->model->n_elems, c->n_elems);
+    if (*c->strategy && strcmp(c->strategy, e->strategy->name) != 0)
+        return strait_refuse(err, where, "expected curves of \"%s\", found \"%s\"",
+                             e->strategy->name, c->strategy);
+    if (c->local_steps > 0 && local_steps > 0 && (double)c->local_steps != local_steps)
+        return strait_refuse(err, where, "expected curves of %.0f local steps a round, found %zu",
+                             local_steps, c->local_steps);
+    return 0;
+}
+
 int strait_ask_training(struct strait_experiment *e, struct strait_object *o,
                         struct strait_error *err)
 {
@@ -48,11 +80,13 @@ int strait_ask_training(struct strait_experiment *e, struct strait_object *o,
     if (e->trains && (strait_object_enter(&t, o, "training", false, err) != 0 ||
                       strait_training_read(&e->training, &t, err) != 0))
         return -1;
+    if (read_curves(e, o, err) != 0)
+        return -1;
     static const char *const beside[] = {"until", "seeds"};
-    for (int i = 0; i < 2 && !e->trains; i++)
+    for (int i = 0; i < 2 && !e->trains && !e->curves; i++)
         if (strait_object_has(o, beside[i]))
             return strait_refuse(err, strait_object_where(o, beside[i], where, sizeof(where)),
-                                 "expected it beside \"training\" alone, found none");
+                                 "expected it beside \"training\" or \"curves\", found none");
     if (read_until(e, o, err) != 0 ||
         strait_object_integer_or(o, &n_seeds, "seeds", 1, MAX_SEEDS, 1, err) != 0)
         return -1;

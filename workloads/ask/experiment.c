@@ -14,6 +14,7 @@ void strait_experiment_free(struct strait_experiment *e)
     strait_network_free(e->network);
     strait_model_free(e->model);
     strait_program_free(e->graph);
+    strait_curves_free(e->curves);
     free(e->slowness);
     free(e->edges);
     strait_codec_choice_release(&e->up);

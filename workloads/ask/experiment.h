@@ -7,6 +7,7 @@
 #include "codecs/profile/profile.h"
 #include "codecs/spec.h"
 #include "learn/task.h"
+#include "traces/curves.h"
 #include "traces/program.h"
 #include "traces/models/model.h"
 #include "codec_choice.h"
@@ -33,11 +34,12 @@ struct strait_experiment {
     struct strait_codec_choice up, down;
     int n_clients, n_ranks;
     uint64_t seed;
-    bool trains; /* for real: the next four say what */
+    bool trains; /* for real: the next four say what; or none of it, beside `curves` */
     struct strait_training training;
     struct strait_until until;
     bool has_until;
     int n_seeds;                    /* the run is repeated with the seeds from `seed` on */
+    struct strait_curves *curves;   /* recorded: how such runs do; NULL: none */
     struct strait_network *network; /* of n_ranks */
     double compute_speed;           /* of the clients' device, relative to the model's table */
     double add_bytes_per_s, copy_bytes_per_s; /* of the clients' device; 0: the profile's */

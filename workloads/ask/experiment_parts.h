@@ -32,7 +32,7 @@ int strait_ask_trace(struct strait_experiment *e, struct strait_object *o,
                      struct strait_error *err);
 
 /* What an experiment asks of real training (ask_training.c). */
-/** Read "training", "until" and "seeds" of an experiment whose strategy is known.
+/** Read "training", "curves", "until" and "seeds" of an experiment whose strategy is known.
  *  Returns: 0, or -1 with *err INPUT */
 int strait_ask_training(struct strait_experiment *e, struct strait_object *o,
                         struct strait_error *err);
