@@ -193,14 +193,19 @@ static void note_estimates(json_t *list, const struct strait_experiment *e)
     json_decref(used);
 }
 
-static bool chooses(const struct strait_experiment *e, const char *name, const char *choice)
+/* Named software whose collectives the strategy does not take. */
+static void note_collectives(json_t *list, const struct strait_experiment *e)
 {
-    for (unsigned i = 0; i < e->strategy->n_params; i++) {
-        const struct strait_param *p = &e->strategy->params[i];
-        if (strcmp(p->name, name) == 0 && p->kind == STRAIT_PARAM_CHOICE)
-            return strcmp(p->choices[(int)strait_experiment_param(e, name)], choice) == 0;
+    static const char *const names[] = {"collective", "library"};
+    bool names_some = false, takes_some = false;
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+        const bool named = json_object_get(e->estimated, names[i]) != NULL;
+        names_some = names_some || named;
+        takes_some = takes_some || (named && strait_experiment_has_param(e, names[i]));
     }
-    return false;
+    if (names_some && !takes_some)
+        note(list, "collectives are our own: strategy \"%s\" takes none of the named software's",
+             e->strategy->name);
 }
 
 /* Everything that is stated, scaled, tiled, aggregated or not modelled. */
@@ -214,11 +219,8 @@ static json_t *approximations(const struct strait_trial *p, const struct strait_
     if (e->model->inferred[0])
         note(list, "%s", e->model->inferred);
     note_estimates(list, e);
-    if (chooses(e, "collective", "open_mpi") &&
-        4 * e->model->n_elems < (e->n_ranks < 4 ? 256u * 1024 : 8u * 1024))
-        note(list, "Open MPI takes other algorithms for sums below 8 KiB, between two or three "
-                   "ranks below 256 KiB");
-    if (chooses(e, "collective", "nccl"))
+    note_collectives(list, e);
+    if (strait_experiment_chooses(e, "collective", "nccl"))
         note(list,
              "NCCL's all-reduce follows its code for one accelerator a node, without LL128 and "
              "with the room of its buffers unlimited: extrapolated, nothing was measured");

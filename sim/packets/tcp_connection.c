@@ -49,7 +49,7 @@ void strait_connection_init(struct strait_connection *c, struct strait_wire *w, 
         .segment_bytes = tcp->segment_bytes,
         .initial =
             plan->ramp ? fmax(1, floor(tcp->initial_window_bytes / tcp->segment_bytes)) : 1e9,
-        .cap = fmax(1, floor(tcp->window_bytes / tcp->segment_bytes)),
+        .cap = fmax(1, floor(strait_network_packet_window_bytes(n) / tcp->segment_bytes)),
         .rto_min_s = tcp->rto_min_s,
         .decays = tcp->slow_start_after_idle && tcp->congestion != STRAIT_BBR,
         .draws = strait_sequence_at(strait_random_bits(
@@ -84,7 +84,9 @@ void strait_connection_init(struct strait_connection *c, struct strait_wire *w, 
     c->cwnd = c->initial;
     const struct strait_wire_link *own = &w->links[c->there[0]];
     c->in_own_memory = own->delay_s <= 0 && !strait_network_loses(n); /* a relay takes it */
-    c->write_bytes_per_s = 2 * narrowest_bytes_per_s(c) / (double)strait_tcp_n_connections(tcp);
+    c->write_bytes_per_s =
+        tcp->writes_at_once ? INFINITY
+                            : 2 * narrowest_bytes_per_s(c) / (double)strait_tcp_n_connections(tcp);
     c->write_turn_bytes =
         strait_tcp_n_connections(tcp) > 1 ? STRAIT_TURN_BYTES : ONLY_WRITE_TURN_BYTES;
     c->largest_burst = largest_burst(c, n);

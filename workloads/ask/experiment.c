@@ -63,6 +63,17 @@ double strait_experiment_param(const struct strait_experiment *e, const char *na
     return *value;
 }
 
+bool strait_experiment_chooses(const struct strait_experiment *e, const char *name,
+                               const char *choice)
+{
+    for (unsigned i = 0; i < e->strategy->n_params; i++) {
+        const struct strait_param *p = &e->strategy->params[i];
+        if (strcmp(p->name, name) == 0 && p->kind == STRAIT_PARAM_CHOICE)
+            return strcmp(p->choices[(int)strait_experiment_param(e, name)], choice) == 0;
+    }
+    return false;
+}
+
 const char *strait_experiment_sums(const struct strait_experiment *e)
 {
     static const char *const others[] = {"halving", "tree", "all_to_all"};

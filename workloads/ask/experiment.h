@@ -62,6 +62,9 @@ void strait_experiment_free(struct strait_experiment *e);
 bool strait_experiment_has_param(const struct strait_experiment *e, const char *name);
 /** Value of a strategy parameter by name, which must be declared; for a choice its index. */
 double strait_experiment_param(const struct strait_experiment *e, const char *name);
+/** Whether the strategy has this parameter, a choice, and it is so. */
+bool strait_experiment_chooses(const struct strait_experiment *e, const char *name,
+                               const char *choice);
 /** Data segments of all rounds, if every rank's model crosses the network up and down. */
 double strait_experiment_n_segments(const struct strait_experiment *e);
 

@@ -41,7 +41,8 @@ struct strait_tcp {
     double rto_min_s;            /* 0.2 */
     bool slow_start_after_idle;  /* the window decays while idle (not under BBR) */
     bool hystart;                /* CUBIC leaves slow start before the queue overflows */
-    unsigned n_connections;      /* of a stream, each carries an equal part of every message */
+    bool writes_at_once; /* a library's processes hand all of a message to TCP, which ours do not */
+    unsigned n_connections; /* of a stream, each carries an equal part of every message */
 };
 
 /* How simulations move bytes: CHOSEN is packets where the network needs them; FORMULA is flows on
@@ -77,6 +78,7 @@ struct strait_network {
     double share_spread; /* spread of the shares, keyed draws of 1 +- this */
     int n_others; /* 1: the last rank is only where flows of others begin and end; 0: none is */
     bool names_congestion;             /* the file does, and not by default */
+    bool names_window;                 /* the same */
     bool has_server;                   /* rank 0 has the server's port; for words alone */
     enum strait_detail detail;         /* of simulations */
     struct strait_schedule *schedules; /* those of the links, owned */
@@ -150,6 +152,9 @@ struct strait_network *strait_network_star(int n_ranks, struct strait_link serve
                                            struct strait_link client_out,
                                            struct strait_link client_in, double overhead_bytes,
                                            struct strait_tcp tcp);
+/** What a connection may have under way, packet by packet: where processes write all at once and the
+ *  file names no window, at least what Linux's buffers allow. */
+double strait_network_packet_window_bytes(const struct strait_network *n);
 /** The window of a network that names none: twice the longest path's bandwidth-delay product, at
  *  least 1 MB. */
 double strait_network_default_window_bytes(const struct strait_network *n);

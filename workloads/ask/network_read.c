@@ -134,6 +134,16 @@ static bool is_third(const struct strait_network *n, int rank)
            is_like(n, rank - 1, rank - 2);
 }
 
+/* Half of the 6 MiB that Linux receives into at most (tcp_rmem), the other half being what packets
+ * take beside their payload (tcp_adv_win_scale). */
+static const double LINUX_WINDOW_BYTES = 6 * 1024 * 1024 / 2;
+
+double strait_network_packet_window_bytes(const struct strait_network *n)
+{
+    return n->tcp.writes_at_once && !n->names_window ? fmax(n->tcp.window_bytes, LINUX_WINDOW_BYTES)
+                                                     : n->tcp.window_bytes;
+}
+
 /* Twice the bandwidth-delay product of the longest path, as on a well-tuned host, and at least 1
  * MB. With many ranks only paths of rank 0 and between neighbours are considered. */
 double strait_network_default_window_bytes(const struct strait_network *n)
@@ -235,6 +245,7 @@ static int read_tcp(struct strait_network *n, struct strait_object *network,
         return -1;
     tcp->n_connections = (unsigned)n_connections;
     n->names_congestion = strait_object_has(&o, "congestion");
+    n->names_window = strait_object_has(&o, "window");
     for (tcp->congestion = STRAIT_RENO; tcp->congestion <= STRAIT_CUBIC; tcp->congestion++)
         if (strcmp(congestion, strait_congestion_name(tcp->congestion)) == 0)
             return check_hystart(tcp, &o, err);

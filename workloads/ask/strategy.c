@@ -2,25 +2,11 @@
 
 #include <string.h>
 
-const char *const strait_device_params[] = {"factor_speed",
-                                            "matrix_gflops",
-                                            "inverse_base",
-                                            "inverse_growth",
-                                            "inverse_cubic",
-                                            "local_dims",
-                                            "piece",
-                                            "launch",
-                                            "negotiate",
-                                            "negotiate_hop",
-                                            "update",
-                                            "pack",
-                                            "contention",
-                                            "announce",
-                                            "transport",
-                                            "server_update",
-                                            "server_round",
-                                            "collective",
-                                            NULL};
+const char *const strait_device_params[] = {
+    "factor_speed",  "matrix_gflops", "inverse_base", "inverse_growth", "inverse_cubic",
+    "local_dims",    "piece",         "launch",       "negotiate",      "negotiate_hop",
+    "update",        "pack",          "contention",   "announce",       "transport",
+    "server_update", "server_round",  "collective",   "library",        NULL};
 
 bool strait_param_is_of_machine(const char *name)
 {

@@ -75,8 +75,8 @@ bool strait_all_reduce_uses(enum strait_all_reduce how, int n, int src, int dst)
         return strait_gloo_uses(n, 0, src, dst) || strait_gloo_uses(n, 1, src, dst);
     case STRAIT_AR_PAT:
         return strait_pat_uses(n, src, dst);
-    case STRAIT_AR_OPEN_MPI:
-        return strait_open_mpi_uses(n, src, dst);
+    case STRAIT_AR_OPEN_MPI: /* of large sums; strait_open_mpi_uses knows */
+        return strait_open_mpi_uses(n, SIZE_MAX / 4, 0, src, dst);
     case STRAIT_AR_NCCL: /* whatever it chooses: strait_nccl_uses knows */
         return dst == (src + 1) % n || strait_double_tree_uses(n, 0, src, dst) ||
                strait_double_tree_uses(n, 1, src, dst);

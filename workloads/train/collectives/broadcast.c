@@ -19,11 +19,13 @@
  *   step 2    A B      A B   A B */
 #include <math.h>
 
-#include "parts.h"
+#include "open_mpi.h"
 
 struct strait_packet *strait_broadcast_packet(struct strait_rank *r, struct strait_group g,
-                                              int root, struct strait_packet *taken)
+                                              int root, struct strait_packet *taken, size_t n_bytes)
 {
+    if (g.library == STRAIT_OPEN_MPI)
+        return strait_broadcast_by_open_mpi(r, g, root, taken, n_bytes);
     const int place = strait_around(g.me - root, g.n); /* the root's is 0 */
     int mask = 1;
     while (mask < g.n && !(place & mask))
@@ -43,8 +45,9 @@ void strait_broadcast(struct strait_rank *r, struct strait_group g, int root,
 {
     if (g.n == 1)
         return;
-    struct strait_packet *packet =
-        strait_broadcast_packet(r, g, root, g.me == root ? strait_encode(r, c, NAN, x) : NULL);
+    struct strait_packet *mine = g.me == root ? strait_encode(r, c, NAN, x) : NULL;
+    struct strait_packet *packet = strait_broadcast_packet(
+        r, g, root, mine, strait_sends_views(c) ? 4 * strait_n_elems(x) : 0);
     strait_decode(r, x, packet); /* the root decodes too, so that all ranks have the same bits */
 }
 

@@ -7,17 +7,35 @@
 #include "workloads/rank/rank.h"
 #include "workloads/ask/strategy.h"
 
+/* Whose algorithms and messages the movers below take: our own, as each says, or a library's. */
+enum strait_library { STRAIT_TEXTBOOK, STRAIT_OPEN_MPI };
+
 struct strait_group { /* the ranks of a collective, and its channel */
     int *ranks;       /* n of them, in the order of the collective */
     int n, me, channel;
     struct strait_agreement *agreement; /* of strait_agreement_of; else NULL */
-    double skew_s; /* how late a rank ends an exchange at most (open_mpi.c); 0: never */
+    enum strait_library library; /* of all but all-reduces, which are asked for by name */
+    double skew_s; /* how late a rank ends an exchange at most (open_mpi_messages.c); 0: never */
     struct strait_tensor **parts;   /* scratch of a call: n parts, */
-    struct strait_packet **packets; /* n packets */
-    struct strait_task **tasks;     /* and 2 n tasks */
+    struct strait_packet **packets; /* n packets, */
+    struct strait_task **tasks;     /* 2 n tasks, */
+    double *sizes;                  /* n sizes */
+    int *others;                    /* and n ranks */
 };
 
 struct strait_group strait_world(struct strait_rank *r, int channel);
+/** The same with the library and the lateness that the strategy's parameters say. */
+struct strait_group strait_world_by_library(struct strait_rank *r, int channel);
+#define STRAIT_SKEW_PARAM                                                                          \
+    {                                                                                              \
+        "skew", "how late a rank of open_mpi ends an exchange at most, drawn", STRAIT_PARAM_TIME,  \
+            .min = 0, .max = 10, .fallback = 1e-4                                                  \
+    }
+extern const char *const strait_libraries[];
+#define STRAIT_LIBRARY_PARAMS                                                                      \
+    {"library", "whose algorithms and messages collectives take; none: those of strait",           \
+     STRAIT_PARAM_CHOICE, .min = 0, .max = STRAIT_OPEN_MPI, .choices = strait_libraries},          \
+        STRAIT_SKEW_PARAM
 /** Copies ranks; the caller must be one of them. */
 struct strait_group strait_group_of(struct strait_rank *r, const int *ranks, int n, int channel);
 /** First element of part i of n, as strait_slice cuts n_elems; i = n: n_elems. */
@@ -107,10 +125,12 @@ bool strait_gloo_gather_uses(int n, int channel, int src, int dst); /* as strait
 /** Binomial tree: root's x goes to all ranks, encoded once. root is a position in the group. */
 void strait_broadcast(struct strait_rank *r, struct strait_group g, int root,
                       struct strait_codec *c, struct strait_tensor *x);
-/** The same of a packet: the root gives its own, which it takes, the others NULL. Returns: the
- * packet, a reference on each rank. */
+/** The same of a packet: the root gives its own, which it takes, the others NULL. n_bytes: its size,
+ *  where all know it; 0: they do not, so that a library tells them first. Returns: the packet, a
+ *  reference on each rank. */
 struct strait_packet *strait_broadcast_packet(struct strait_rank *r, struct strait_group g,
-                                              int root, struct strait_packet *taken);
+                                              int root, struct strait_packet *taken,
+                                              size_t n_bytes);
 /** Time of that tree over n ranks of equal ports, for plans: a message takes message_s on a port of
  *  its own, and delay_s. For n = 2^k: k delays and k (k + 1) / 2 messages. */
 double strait_broadcast_s(int n, double message_s, double delay_s);
@@ -152,6 +172,14 @@ void strait_all_reduce(struct strait_rank *r, struct strait_group g, struct stra
                        struct strait_tensor *x, enum strait_all_reduce how);
 /** Whether position src of n may send to dst: segments (channel 0), or that it is ready for one. */
 bool strait_gloo_uses(int n, int channel, int src, int dst);
+/** Whether position src of n may send to dst on this channel, the group's being 0. */
+bool strait_open_mpi_uses(int n, size_t n_elems, int channel, int src, int dst);
+/** Whether the strategy's library may send from src to dst, on the group's channel `data`, or to
+ *  answer: any rank, as sizes decide. */
+bool strait_library_uses(const struct strait_experiment *e, int channel, int data, int src,
+                         int dst);
+/** A `needs_packets`: with such a library both directions of a link are full. */
+bool strait_has_library(const struct strait_experiment *e);
 /* NCCL's plan of a sum: at most two channels, each a ring or a tree. */
 enum { STRAIT_NCCL_CHANNELS = 2 };
 struct strait_nccl_plan {

@@ -8,7 +8,7 @@
  * Nothing is decoded on the way, so the only error is the source's. */
 #include <assert.h>
 
-#include "parts.h"
+#include "open_mpi.h"
 
 /* Exchange all sizes, as control words of empty messages. */
 static void exchange_sizes(struct strait_rank *r, struct strait_group g,
@@ -28,6 +28,10 @@ static void exchange_sizes(struct strait_rank *r, struct strait_group g,
 void strait_gather_packets(struct strait_rank *r, struct strait_group g, struct strait_packet **all,
                            bool sizes_first)
 {
+    if (g.library == STRAIT_OPEN_MPI) {
+        strait_gather_by_open_mpi(r, g, all, sizes_first ? 0 : all[g.me]->payload_bytes);
+        return;
+    }
     if (sizes_first)
         exchange_sizes(r, g, all[g.me]);
     for (int step = 0; step < g.n - 1; step++) {

@@ -12,7 +12,9 @@ static struct strait_group make_group(struct strait_rank *r, int n, int channel)
         .ranks = strait_alloc(r, (size_t)n, sizeof(int)),
         .parts = strait_alloc(r, (size_t)n, sizeof(struct strait_tensor *)),
         .packets = strait_alloc(r, (size_t)n, sizeof(struct strait_packet *)),
-        .tasks = strait_alloc(r, 2 * (size_t)n, sizeof(struct strait_task *))};
+        .tasks = strait_alloc(r, 2 * (size_t)n, sizeof(struct strait_task *)),
+        .sizes = strait_alloc(r, (size_t)n, sizeof(double)),
+        .others = strait_alloc(r, (size_t)n, sizeof(int))};
 }
 
 struct strait_group strait_group_of(struct strait_rank *r, const int *ranks, int n, int channel)

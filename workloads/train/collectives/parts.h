@@ -44,7 +44,6 @@ void strait_all_reduce_by_open_mpi(struct strait_rank *r, struct strait_group g,
                                    struct strait_codec *c, struct strait_tensor *x);
 void strait_all_reduce_by_nccl(struct strait_rank *r, struct strait_group g,
                                struct strait_codec *none, struct strait_tensor *x);
-bool strait_open_mpi_uses(int n, int src, int dst);
 bool strait_halving_uses(int n, int src, int dst);
 void strait_all_reduce_to_owners(struct strait_rank *r, struct strait_group g,
                                  struct strait_codec *c, struct strait_tensor *x);

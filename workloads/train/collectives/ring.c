@@ -17,11 +17,15 @@
 #include <assert.h>
 #include <math.h>
 
-#include "parts.h"
+#include "open_mpi.h"
 
 void strait_reduce_scatter(struct strait_rank *r, struct strait_group g, struct strait_codec *c,
                            struct strait_tensor *x)
 {
+    if (g.library == STRAIT_OPEN_MPI) {
+        strait_reduce_scatter_by_open_mpi(r, g, c, x);
+        return;
+    }
     const int next = g.ranks[strait_around(g.me + 1, g.n)],
               previous = g.ranks[strait_around(g.me - 1, g.n)];
     struct strait_slice_room rooms[2];
@@ -42,6 +46,10 @@ void strait_reduce_scatter(struct strait_rank *r, struct strait_group g, struct 
 void strait_all_gather_packet(struct strait_rank *r, struct strait_group g,
                               struct strait_packet *taken, struct strait_tensor *x)
 {
+    if (g.library == STRAIT_OPEN_MPI) {
+        strait_all_gather_by_open_mpi(r, g, taken, x);
+        return;
+    }
     const int next = g.ranks[strait_around(g.me + 1, g.n)],
               previous = g.ranks[strait_around(g.me - 1, g.n)];
     struct strait_packet *passing = taken;

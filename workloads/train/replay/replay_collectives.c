@@ -150,7 +150,8 @@ void strait_replay_collective(struct strait_rank *lane, struct strait_replay_gro
     case STRAIT_PROGRAM_BROADCAST:
         strait_drop(lane, strait_broadcast_packet(
                               lane, g->ranks, root,
-                              g->ranks.me == root ? strait_filler(lane, node->bytes) : NULL));
+                              g->ranks.me == root ? strait_filler(lane, node->bytes) : NULL,
+                              node->bytes));
         break;
     case STRAIT_PROGRAM_REDUCE:
         reduce(lane, &g->ranks, root, node->bytes);

@@ -60,6 +60,8 @@ static bool uses_stream(const struct strait_experiment *e, int src, int dst, int
         return channel <= WORLD + 1 && strait_double_tree_uses(e->n_ranks, channel, src, dst);
     if (how == STRAIT_AR_GLOO)
         return strait_gloo_uses(e->n_ranks, channel, src, dst);
+    if (how == STRAIT_AR_OPEN_MPI)
+        return strait_open_mpi_uses(e->n_ranks, e->model->n_elems, channel, src, dst);
     if (how == STRAIT_AR_NCCL)
         return strait_nccl_uses(e->network, e->n_ranks, e->model->n_elems, channel, src, dst);
     if (how != BY_SITES)
@@ -88,8 +90,7 @@ static const struct strait_param params[] = {
      .fallback = STRAIT_AR_RING, .choices = collectives},
     {"site_size", "ranks a site of hierarchical; 0: as the network says, a star is one",
      STRAIT_PARAM_INTEGER, .min = 0, .max = 1e6},
-    {"skew", "how late a rank of open_mpi ends an exchange at most, drawn", STRAIT_PARAM_TIME,
-     .min = 0, .max = 10, .fallback = 1e-4},
+    STRAIT_SKEW_PARAM,
     STRAIT_LAUNCH_PARAM,
     STRAIT_UPDATE_PARAM,
 };

@@ -29,7 +29,7 @@ static struct strait_tensor *group_of(struct strait_rank *lane, struct dear *d, 
 static void communicate(struct strait_rank *lane, void *arg)
 {
     struct dear *d = arg;
-    struct strait_group world = strait_world(lane, GRADIENT);
+    struct strait_group world = strait_world_by_library(lane, GRADIENT);
     struct strait_codec *codec = strait_codec(lane, "up");
     world.agreement = d->agreement;
     for (int round = 0; strait_pend(lane, TO_COMM) != END; round++) {
@@ -140,6 +140,8 @@ static bool uses_stream(const struct strait_experiment *e, int src, int dst, int
     if (channel == STRAIT_AGREEING)
         return (int)strait_experiment_param(e, "sums") == STRAIT_SUMS_ENCODED &&
                strait_spec_agrees(&e->up.spec);
+    if (strait_has_library(e) && channel != THRESHOLD)
+        return strait_library_uses(e, channel, GRADIENT, src, dst);
     if (channel == THRESHOLD)
         return (int)strait_experiment_param(e, "tuner") == BAYES && src == 0 && dst != 0;
     return strait_overlap_uses_stream(e, src, dst, channel);
@@ -149,6 +151,8 @@ static int check(const struct strait_experiment *e, struct strait_error *err)
 {
     const double least = strait_experiment_param(e, "fusion_min"),
                  most = strait_experiment_param(e, "fusion_max");
+    if (least < most && strait_has_library(e))
+        return strait_all_reduce_check(e, STRAIT_AR_OPEN_MPI, "open_mpi", err);
     if (least < most && (int)strait_experiment_param(e, "sums") == STRAIT_SUMS_ENCODED)
         return strait_all_reduce_check(e, STRAIT_AR_RING_ENCODED, "sums encoded", err);
     if (least < most)
@@ -180,6 +184,7 @@ static const struct strait_param params[] = {
     STRAIT_SUMS_PARAM,
     STRAIT_LAUNCH_PARAM,
     STRAIT_UPDATE_PARAM,
+    STRAIT_LIBRARY_PARAMS,
 };
 const struct strait_strategy strait_strategy_dear = {
     .name = "dear",
@@ -192,6 +197,7 @@ const struct strait_strategy strait_strategy_dear = {
     STRAIT_PARAMS(params),
     .check = check,
     .uses_stream = uses_stream,
+    .needs_packets = strait_has_library,
     .period = period,
     .rank_main = dear,
 };

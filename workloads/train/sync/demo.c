@@ -43,6 +43,7 @@ static void demo(struct strait_rank *r)
 
 static const struct strait_param params[] = {
     STRAIT_ROUNDS_PARAM,
+    STRAIT_LIBRARY_PARAMS,
 };
 const struct strait_strategy strait_strategy_demo = {
     .name = "demo",
@@ -52,6 +53,7 @@ const struct strait_strategy strait_strategy_demo = {
     .uplink_kind = "grad",
     STRAIT_PARAMS(params),
     .uses_stream = strait_gathering_uses_stream,
+    .needs_packets = strait_has_library,
     .period = strait_strategy_repeats,
     .rank_main = demo,
 };

@@ -90,6 +90,7 @@ static const struct strait_param params[] = {
      STRAIT_PARAM_NUMBER, .min = 0, .max = 1e12},
     {"epoch_steps", "steps of an epoch: of the first one a quarter is sent, ...; 0: no warm-up",
      STRAIT_PARAM_INTEGER, .min = 0, .max = 1e9},
+    STRAIT_LIBRARY_PARAMS,
 };
 const struct strait_strategy strait_strategy_dgc = {
     .name = "dgc",
@@ -100,6 +101,7 @@ const struct strait_strategy strait_strategy_dgc = {
     STRAIT_PARAMS(params),
     .check = check,
     .uses_stream = strait_gathering_uses_stream,
+    .needs_packets = strait_has_library,
     .period = period,
     .rank_main = dgc,
 };

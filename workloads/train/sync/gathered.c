@@ -7,7 +7,7 @@ enum { GRADIENT = 0 };
 struct strait_gathering strait_gathering_of(struct strait_rank *r)
 {
     struct strait_gathering g = {
-        .world = strait_world(r, GRADIENT),
+        .world = strait_world_by_library(r, GRADIENT),
         .codec = strait_codec(r, "up"),
         .all = strait_alloc(r, (size_t)strait_n_ranks(r), sizeof(struct strait_packet *))};
     for (int turn = 0; turn < 2; turn++)
@@ -30,5 +30,6 @@ void strait_gather_sum(struct strait_rank *r, struct strait_gathering *g, struct
 
 bool strait_gathering_uses_stream(const struct strait_experiment *e, int src, int dst, int channel)
 {
-    return channel == GRADIENT && dst == (src + 1) % e->n_ranks;
+    return strait_has_library(e) ? strait_library_uses(e, channel, GRADIENT, src, dst)
+                                 : channel == GRADIENT && dst == (src + 1) % e->n_ranks;
 }

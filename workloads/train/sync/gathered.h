@@ -4,6 +4,7 @@
 #include "workloads/rank/rank.h"
 #include "workloads/train/collectives/collectives.h"
 
+/* For strategies with STRAIT_LIBRARY_PARAMS. */
 struct strait_gathering {
     struct strait_group world;
     struct strait_codec *codec;        /* "up" */

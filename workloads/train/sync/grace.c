@@ -55,19 +55,12 @@ static void start_exchange(struct strait_rank *r, const struct grace *g, int row
     strait_post(r, TO_COMM, 2 * row + g->turn);
 }
 
-/* Binomial tree of packets: the root's encoded tensor is passed on unchanged. */
-static void broadcast(struct strait_rank *lane, struct strait_group w, int root,
-                      struct strait_packet **packet)
+/* Of a packet of this row, whoever sends it; 0: it follows from the values. */
+static size_t known_bytes(struct strait_rank *lane, const struct grace *g, int row, int turn)
 {
-    const int place = (w.me - root + w.n) % w.n;
-    int mask = 1;
-    while (mask < w.n && !(place & mask))
-        mask <<= 1;
-    if (place > 0)
-        *packet = strait_recv(lane, w.ranks[(w.me - mask + w.n) % w.n], w.channel).packet;
-    for (mask >>= 1; mask > 0; mask >>= 1)
-        if (place + mask < w.n)
-            strait_send(lane, w.ranks[(w.me + mask) % w.n], w.channel, root, strait_keep(*packet));
+    return strait_size_is_fixed(lane, g->codec, g->gradient[turn][row])
+               ? g->packets[row][g->world.me]->payload_bytes
+               : 0;
 }
 
 static void exchange(struct strait_rank *lane, struct grace *g, int row, int turn)
@@ -78,7 +71,9 @@ static void exchange(struct strait_rank *lane, struct grace *g, int row, int tur
     case AUTO:
     case ALL_REDUCE: /* plain values, or encoded tensors added encoded */
         strait_all_reduce(lane, g->world, g->codec, gradient,
-                          strait_sends_views(g->codec) ? STRAIT_AR_RING : STRAIT_AR_RING_ENCODED);
+                          g->world.library == STRAIT_OPEN_MPI ? STRAIT_AR_OPEN_MPI
+                          : strait_sends_views(g->codec)      ? STRAIT_AR_RING
+                                                              : STRAIT_AR_RING_ENCODED);
         return;
     case ALL_TO_ALL:
         strait_all_reduce(lane, g->world, g->codec, gradient, STRAIT_AR_ALL_TO_ALL);
@@ -93,7 +88,9 @@ static void exchange(struct strait_rank *lane, struct grace *g, int row, int tur
         for (int root = 0; root < g->world.n; root++) {
             if (root > 0)
                 strait_launch(lane);
-            broadcast(lane, g->world, root, &g->packets[row][root]);
+            g->packets[row][root] = strait_broadcast_packet(
+                lane, g->world, root, root == g->world.me ? g->packets[row][root] : NULL,
+                known_bytes(lane, g, row, turn));
         }
         return;
     }
@@ -102,7 +99,7 @@ static void exchange(struct strait_rank *lane, struct grace *g, int row, int tur
 static void communicate(struct strait_rank *lane, void *arg)
 {
     struct grace *g = arg;
-    g->world = strait_world(lane, DATA);
+    g->world = strait_world_by_library(lane, DATA);
     g->world.agreement = g->agreement;
     for (int word; (word = strait_pend(lane, TO_COMM)) != END;) {
         exchange(lane, g, word / 2, word % 2);
@@ -212,7 +209,14 @@ static enum exchange asked_for(const struct strait_experiment *e)
 /* Any codec is legal where packets are only moved. */
 static int check(const struct strait_experiment *e, struct strait_error *err)
 {
-    switch (asked_for(e)) {
+    const enum exchange how = asked_for(e);
+    if (strait_has_library(e) && how == ALL_REDUCE)
+        return strait_all_reduce_check(e, STRAIT_AR_OPEN_MPI, "open_mpi", err);
+    if (strait_has_library(e) && how == ALL_TO_ALL)
+        return strait_refuse_at(err, e->file, "/strategy/library",
+                                "expected \"none\" where \"exchange\" is \"all_to_all\", found "
+                                "\"open_mpi\"");
+    switch (how) {
     case ALL_REDUCE:
         return is_none(e) ? 0
                           : strait_all_reduce_check(e, STRAIT_AR_RING_ENCODED, "allreduce", err);
@@ -236,6 +240,8 @@ static bool uses_stream(const struct strait_experiment *e, int src, int dst, int
 {
     if (channel == STRAIT_AGREEING)
         return asked_for(e) == ALL_REDUCE && strait_spec_agrees(&e->up.spec);
+    if (strait_has_library(e))
+        return strait_library_uses(e, channel, DATA, src, dst);
     if (channel != DATA)
         return false;
     switch (asked_for(e)) {
@@ -265,6 +271,7 @@ static const struct strait_param params[] = {
      STRAIT_PARAM_CHOICE, .min = 0, .max = 1, .choices = overlaps},
     STRAIT_LAUNCH_PARAM,
     STRAIT_UPDATE_PARAM,
+    STRAIT_LIBRARY_PARAMS,
 };
 const struct strait_strategy strait_strategy_grace = {
     .name = "grace",
@@ -276,6 +283,7 @@ const struct strait_strategy strait_strategy_grace = {
     STRAIT_PARAMS(params),
     .check = check,
     .uses_stream = uses_stream,
+    .needs_packets = strait_has_library,
     .period = strait_strategy_repeats,
     .rank_main = grace,
 };

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "workloads/train/collectives/collectives.h"
+#include "workloads/train/collectives/open_mpi.h"
 #include "tests/kit/harness.h"
 #include "tests/kit/suite.h"
 
@@ -145,7 +145,7 @@ static inline bool uses_collective_stream(const struct strait_run *run, int src,
                                           int channel)
 {
     (void)run;
-    return src != dst && (channel <= 1 || channel == LAP);
+    return src != dst && (channel <= 1 || channel == LAP || channel == STRAIT_ANSWERING);
 }
 
 /* codec: JSON, NULL: none. */

@@ -222,7 +222,7 @@ static inline struct sent in_pat(size_t n_elems, int me, int n)
     return s;
 }
 
-/* Open MPI's: before a message of more than 16384 elements goes a question, and its receiver
+/* Open MPI's, of these sizes, none between 8 and 256 KiB: before a message of more than 16384 elements goes a question, and its receiver
  * answers; of more than 262144, on paths without delay, it has a beginning apart. */
 static inline struct sent one_way(struct sent s, size_t n_out, size_t n_in)
 {
@@ -240,6 +240,13 @@ static inline struct sent in_open_mpi(size_t n_elems, int me, int n)
     int p = 1;
     while (2 * p <= n)
         p *= 2;
+    if (4 * n_elems < 8192) { /* doubling: all, to each partner; the odd one of a pair stays */
+        const bool in_pair = me < 2 * (n - p), away = in_pair && me % 2 == 0;
+        for (int mask = 1; mask < p && !away; mask *= 2)
+            s.n_messages++;
+        s.n_messages += in_pair;
+        return (struct sent){s.n_messages * n_elems, s.n_messages};
+    }
     const bool folds = me < 2 * (n - p), stays = !folds || me % 2 == 0;
     const size_t left = n_elems / 2, right = n_elems - left;
     if (folds && stays) { /* exchange; the other's half; the total */

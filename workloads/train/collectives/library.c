@@ -1,0 +1,23 @@
+/* Libraries whose collectives a strategy takes instead of our own. */
+#include "open_mpi.h"
+#include "workloads/ask/experiment.h"
+
+const char *const strait_libraries[] = {"none", "open_mpi", NULL};
+
+struct strait_group strait_world_by_library(struct strait_rank *r, int channel)
+{
+    struct strait_group world = strait_world(r, channel);
+    world.library = (enum strait_library)(int)strait_param(r, "library");
+    world.skew_s = strait_param(r, "skew");
+    return world;
+}
+
+bool strait_has_library(const struct strait_experiment *e)
+{
+    return (int)strait_experiment_param(e, "library") != STRAIT_TEXTBOOK;
+}
+
+bool strait_library_uses(const struct strait_experiment *e, int channel, int data, int src, int dst)
+{
+    return strait_has_library(e) && src != dst && (channel == data || channel == STRAIT_ANSWERING);
+}
