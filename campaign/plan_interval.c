@@ -187,6 +187,31 @@ static int constants(double ends_s[2], const struct strait_plan_setup *setup,
     return failed ? -1 : 0;
 }
 
+/* Where ranks of Open MPI exchange both ways at once, or one way after the other, as long as they
+ * are not late, and chance decides: the round if they never are, and if they are by ten times as
+ * much. */
+static int lateness(double ends_s[2], const struct strait_plan_setup *setup,
+                    const struct strait_experiment *e, double round_s, struct strait_error *err)
+{
+    static const double factors[] = {0, 10};
+    const bool counts = (strait_experiment_chooses(e, "collective", "open_mpi") ||
+                         strait_experiment_chooses(e, "library", "open_mpi")) &&
+                        strait_experiment_param(e, "skew") > 0;
+    for (size_t i = 0; i < sizeof(factors) / sizeof(*factors) && counts; i++) {
+        const struct move m = {.end = -1, .rate = 1};
+        struct strait_experiment moved = *e;
+        double moved_s;
+        for (unsigned k = 0; k < e->strategy->n_params; k++)
+            if (strcmp(e->strategy->params[k].name, "skew") == 0)
+                moved.params[k] *= factors[i];
+        if (run_moved(&moved_s, setup, &moved, m, err) != 0)
+            return -1;
+        ends_s[0] = fmin(isnan(ends_s[0]) ? round_s : ends_s[0], moved_s);
+        ends_s[1] = fmax(isnan(ends_s[1]) ? round_s : ends_s[1], moved_s);
+    }
+    return 0;
+}
+
 /* The logarithm of a training step's 90th percentile over its median, all layers moving together;
  * 0 where the table has no spread. */
 static double step_spread(const struct strait_model *m)
@@ -243,7 +268,8 @@ int strait_plan_put_interval(json_t *row, const struct strait_plan_setup *setup,
     if (codec_ends(in.codec_s, (const bool[2]){true, true}, setup, e, err) != 0 ||
         other_draws(&in, setup, e, strait_row_number(bytes, "payload"), err) != 0 ||
         edges(in.edges_s, setup, e, err) != 0 ||
-        constants(in.constants_s, setup, e, in.round_s, err) != 0)
+        constants(in.constants_s, setup, e, in.round_s, err) != 0 ||
+        lateness(in.constants_s, setup, e, in.round_s, err) != 0)
         return -1;
     json_t *uncertainty = strait_interval_of(interval_s, &in, &c, setup->learned);
     json_object_set(row, "evidence", json_object_get(uncertainty, "evidence"));

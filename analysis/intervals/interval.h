@@ -16,7 +16,9 @@ struct strait_interval_inputs {
     double codec_s[2];         /* with the codec's quick and slow quantiles; NAN: nothing varies */
     double other_draws_s[STRAIT_INTERVAL_DRAWS]; /* with other draws of losses */
     size_t n_draws;                              /* 0: nothing is drawn */
-    double constants_s[2]; /* with software's constants off by their errors; NAN: none has any */
+    /* With software's constants off by their errors, and with ranks that are never late or often;
+     * NAN: none has any. */
+    double constants_s[2];
     double edges_s[2];     /* rates STRAIT_INTERVAL_OFF times, and divided by it; NAN: not run */
     /* Of training steps: ln of the 90th percentile over the median, how many of them a client does
      * in a round, how many rounds there are and how many clients a round waits for. */

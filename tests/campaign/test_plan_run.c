@@ -290,7 +290,50 @@ static void constants(void)
     folder_remove(folder);
 }
 
+/* 10 MB between two ranks of Open MPI: 2 (n - 1) / n of it each way in segments of 1448 of 1538
+ * bytes, both ways at once or one after the other, six delays of 5 ms, and a step of 50 ms. Chance
+ * decides which, so the interval spans both; where ranks are said to be never late it does not. */
+static void both_states(void)
+{
+    const double one_way_s = 10e6 * 8 * 1538 / 1448 / 200e6, rest_s = 0.03 + 0.05;
+    char text[512], path[128];
+    strcpy(folder, "/tmp/strait-rows-XXXXXX");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(folder));
+    for (int never = 0; never < 2; never++) {
+        struct strait_sweep *sweep;
+        struct strait_error err = {0};
+        snprintf(text, sizeof(text),
+                 "{\"schema\": \"strait-experiment/1\", \"clients\": 2, \"codec\": \"none\","
+                 " \"model\": {\"params\": \"2.5 M\", \"step\": \"50 ms\"},"
+                 " \"strategy\": {\"name\": \"bsp\", \"collective\": \"open_mpi\"%s},"
+                 " \"network\": {\"client\": {\"rate\": \"200 Mbps\", \"rtt\": \"5 ms\"}}}",
+                 never ? ", \"skew\": \"0 s\"" : "");
+        write_text(path, "e.json", text);
+        CU_ASSERT_EQUAL_FATAL(strait_sweep_load(&sweep, path, NULL, 0, &err), 0);
+        struct strait_profile *p = profile_of(8, 100, 200, true);
+        struct strait_plan plan = {.setup = {.file = sweep->file, .profile = p}};
+        CU_ASSERT_EQUAL(strait_plan_add(&plan, sweep, &strait_fluid, 1, false, &err), 0);
+        json_t *row = strait_plan_run_task(&plan, 0, &err);
+        CU_ASSERT_PTR_NOT_NULL_FATAL(row);
+        if (never) {
+            CU_ASSERT_PTR_NULL(json_object_get(json_object_get(row, "uncertainty"), "constants_s"));
+        } else {
+            const double at_once_s = one_way_s + rest_s, in_turn_s = 2 * one_way_s + rest_s;
+            CU_ASSERT_DOUBLE_EQUAL(end_of(row, "uncertainty", "constants_s", 0), at_once_s,
+                                   0.05 * at_once_s);
+            CU_ASSERT_DOUBLE_EQUAL(end_of(row, "uncertainty", "constants_s", 1), in_turn_s,
+                                   0.05 * in_turn_s);
+        }
+        json_decref(row);
+        strait_plan_release(&plan);
+        strait_profile_free(p);
+        strait_sweep_free(sweep);
+    }
+    folder_remove(folder);
+}
+
 static const struct strait_test tests[] = {
+    {"an interval spans both states of Open MPI's exchanges", both_states},
     {"draws of losses spread a prediction", draws},
     {"constants of software spread it by their errors", constants},
     {"a break-even simulates the ends of a codec that can change it", ends_that_matter},
