@@ -168,6 +168,40 @@ static void broadcast(void)
     strait_test_context("%s", "");
 }
 
+/* Of more than a buffer holds, 2.8 MB, the beginning goes before, a message more: the same bytes, and
+ * what arrives is the whole. Rank i's values are i + k / 1024. */
+static void large_main(struct strait_rank *r)
+{
+    struct strait_group world = open_mpi(r);
+    struct strait_codec *none = strait_codec(r, "none");
+    struct strait_packet **all = strait_alloc(r, (size_t)world.n, sizeof(struct strait_packet *));
+    struct strait_tensor *x = strait_scratch(r, n_elems), *y = strait_scratch(r, n_elems);
+    for (size_t k = 0; k < n_elems; k++)
+        strait_values(r, x)[k] = (float)world.me + (float)(k % 1024) / 1024;
+    all[world.me] = strait_encode(r, none, NAN, x);
+    strait_gather_packets(r, world, all, false);
+    for (int i = 0; i < world.n; i++) {
+        strait_decode(r, y, all[i]);
+        for (size_t k = 0; k < n_elems; k += 1000) {
+            const float wanted = (float)i + (float)(k % 1024) / 1024;
+            if (memcmp(&strait_values(r, y)[k], &wanted, sizeof(wanted)) != 0)
+                complain(r, N_COLLECTIVES, "value", (double)strait_values(r, y)[k], (double)wanted);
+        }
+    }
+}
+
+static void large(void)
+{
+    n_elems = 800000;
+    for (int n = 2; n <= 3; n++) {
+        const uint64_t n_packets = (uint64_t)n * (uint64_t)(n - 1);
+        struct strait_outcome o = run_ranks(n, true, large_main, NULL);
+        CU_ASSERT_EQUAL(o.payload_bytes, n_packets * 4 * n_elems);
+        CU_ASSERT_EQUAL(o.n_messages, 4 * n_packets);
+        strait_outcome_free(&o);
+    }
+}
+
 /* Halved with the partner at the largest distance first: of the places i, i + m, i + 2 m, ... below
  * p. The first `extra` are folded pairs. */
 static float halved(int i, int m, int p, int extra, float recorded)
@@ -347,6 +381,7 @@ static const struct strait_test tests[] = {
     {"rules choose by ranks and bytes", choices},
     {"all packets are gathered, as many bytes and messages as the way takes", gathered},
     {"a packet reaches all from every root, told its size or not", broadcast},
+    {"a packet of which the beginning goes before arrives whole", large},
     {"parts are summed in the way's order, and gathered", scattered},
     {"small sums between two and three go around a ring", small_rings},
     {"calls take the time of their closed forms, on both simulations", times},

@@ -143,6 +143,33 @@ static void same_on_simgrid(void)
     }
 }
 
+/* Strategies with Open MPI's collectives, by flows and by packets. */
+static void library_on_simgrid(void)
+{
+    static const char *const strategies[] = {
+        "{\"name\":\"grace\",\"rounds\":2,\"exchange\":\"allgather\",\"library\":\"open_mpi\"}",
+        "{\"name\":\"grace\",\"rounds\":2,\"exchange\":\"broadcast\",\"library\":\"open_mpi\"}",
+        "{\"name\":\"dgc\",\"rounds\":2,\"library\":\"open_mpi\"}",
+        "{\"name\":\"dear\",\"rounds\":2,\"library\":\"open_mpi\"}"};
+    for (size_t i = 0; i < sizeof(strategies) / sizeof(*strategies); i++)
+        for (int packets = 0; packets < 2; packets++) {
+            double total_s[2];
+            for (int b = 0; b < 2; b++) {
+                json_t *settings = json_pack("{s:i, s:o, s:s}", "/clients", 5, "/strategy",
+                                             json_loads(strategies[i], 0, NULL), "/network/detail",
+                                             packets ? "packets" : "flows");
+                struct strait_outcome o =
+                    run(settings, b == 0 ? &strait_fluid : &strait_sim, false);
+                total_s[b] = o.total_s;
+                strait_outcome_free(&o);
+            }
+            strait_test_context("%s by %s", strategies[i], packets ? "packets" : "flows");
+            CU_ASSERT(total_s[0] > 0);
+            CU_ASSERT_DOUBLE_EQUAL(total_s[0], total_s[1], 1e-8 * total_s[0]);
+        }
+    strait_test_context("%s", "");
+}
+
 /* Sums of one round are not the gradients of the next: then three rounds send three times what one
  * does, to the byte, although sizes follow from the values. */
 static void fresh_gradients(void)
@@ -312,6 +339,7 @@ static const struct strait_test tests[] = {
     {"every exchange sends the model's bytes as often as its closed form says", bytes},
     {"every exchange uses exactly the streams that it declares", streams},
     {"every exchange takes the same time on SimGrid and fluid", same_on_simgrid},
+    {"Open MPI's collectives take the same time on SimGrid and fluid", library_on_simgrid},
     {"every round begins with gradients of its own", fresh_gradients},
     {"illegal pairs are refused with the legal ones named", refuses},
     {"ranks of Open MPI of which one was late once send one after the other",
