@@ -29,6 +29,11 @@ void strait_sendrecv(struct strait_rank *r, struct strait_sendrecv x);
 /** MPI_Isend to each of n peers, and MPI_Waitall. */
 void strait_send_each(struct strait_rank *r, struct strait_sendrecv x, const int *peers, int n);
 
+/** A packet that is sent as if so much of it had gone before; what arrives is all of it. Only in
+ *  simulations. The rest is dropped by strait_packet_drop, so that it counts as held with it. */
+struct strait_packet *strait_rest_of(struct strait_rank *r, struct strait_packet *taken,
+                                     size_t gone_bytes);
+
 /* Its algorithms, by the names of its own code. */
 enum strait_open_mpi_way {
     STRAIT_MPI_DOUBLING, /* all to the partner at 1, 2, 4 ... */
@@ -66,6 +71,10 @@ struct strait_packet *strait_broadcast_by_open_mpi(struct strait_rank *r, struct
 /** All packets of position 0, n_bytes together, to all, as one message. */
 void strait_broadcast_blocks(struct strait_rank *r, struct strait_group g,
                              struct strait_packet **all, size_t n_bytes);
+/** From 16 ranks on: halves down a binomial tree, then an all-gather. Simulations only. */
+struct strait_packet *strait_broadcast_in_parts(struct strait_rank *r, struct strait_group g,
+                                                int root, struct strait_packet *taken,
+                                                size_t n_bytes);
 void strait_reduce_scatter_by_open_mpi(struct strait_rank *r, struct strait_group g,
                                        struct strait_codec *none, struct strait_tensor *x);
 /** taken: plain values of part me + 1 */

@@ -24,6 +24,7 @@ static int parent_of(enum strait_open_mpi_way way, int place)
         while (2 * level - 1 <= place)
             level *= 2;
         return place - level / 2 < level - 1 ? place - level / 2 : place - level;
+    case STRAIT_MPI_SCATTER:  /* of real ranks, or of blocks: the tree of its first half */
     case STRAIT_MPI_BINOMIAL: /* without the highest bit */
         while (2 * level <= place)
             level *= 2;
@@ -110,6 +111,11 @@ struct strait_packet *strait_broadcast_by_open_mpi(struct strait_rank *r, struct
                                                    size_t n_bytes)
 {
     struct strait_packet *packet = taken;
-    broadcast(r, g, root, &packet, 1, n_bytes > 0 ? n_bytes : tell_size(r, g, root, taken));
+    if (n_bytes == 0)
+        n_bytes = tell_size(r, g, root, taken);
+    if (strait_open_mpi_way(STRAIT_MPI_BCAST, g.n, n_bytes) == STRAIT_MPI_SCATTER &&
+        !r->backend->is_measured)
+        return strait_broadcast_in_parts(r, g, root, taken, n_bytes);
+    broadcast(r, g, root, &packet, 1, n_bytes);
     return packet;
 }

@@ -60,7 +60,7 @@ static void release_rest(struct strait_packet *p)
     free(p);
 }
 
-static struct strait_packet *rest_of(struct strait_rank *r, struct strait_packet *taken,
+struct strait_packet *strait_rest_of(struct strait_rank *r, struct strait_packet *taken,
                                      size_t gone_bytes)
 {
     struct strait_packet *rest = strait_packet_new(0);
@@ -80,10 +80,12 @@ static struct strait_packet *rest_of(struct strait_rank *r, struct strait_packet
  * packet is dropped. */
 static struct strait_packet *whole_of(struct strait_packet *taken)
 {
-    if (taken->release != release_rest)
-        return taken;
-    struct strait_packet *whole = strait_keep(taken->owner);
-    strait_packet_drop(taken);
+    struct strait_packet *whole = taken;
+    while (whole->release == release_rest) {
+        struct strait_packet *rest = whole;
+        whole = strait_keep(rest->owner);
+        strait_packet_drop(rest);
+    }
     return whole;
 }
 
@@ -122,7 +124,7 @@ static void give(struct strait_rank *r, struct strait_sendrecv *x)
         const int last = x->out_bytes <= EAGER_BYTES ? WHOLE : END;
         gone_bytes -= cut_bytes;
         strait_send(r, x->to, x->g.channel, i + 1 < x->n_out ? PART : last,
-                    cut_bytes > 0 ? rest_of(r, p, cut_bytes) : p);
+                    cut_bytes > 0 ? strait_rest_of(r, p, cut_bytes) : p);
     }
     x->sent = true;
 }

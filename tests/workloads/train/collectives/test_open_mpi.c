@@ -202,6 +202,26 @@ static void large(void)
     }
 }
 
+/* From 16 ranks on halves go down a tree, at each of log2 n levels half of the packet in all, and
+ * parts are gathered: each rank gets all but its own part. Where n is no power of two nobody gets
+ * less than that, nor more than all. */
+static void in_parts(void)
+{
+    static const int counts[] = {16, 17, 22, 31, 16}; /* the last with parts beyond a buffer */
+    for (size_t k = 0; k < sizeof(counts) / sizeof(*counts); k++) {
+        n_elems = 16 * (k < 4 ? 17000 : 200000);
+        const uint64_t n = (uint64_t)counts[k], bytes = 4 * n_elems, runs = 2 * n;
+        struct strait_outcome o = run_ranks(counts[k], false, broadcast_main, NULL);
+        strait_test_context("%d ranks", counts[k]);
+        if (n == 16)
+            CU_ASSERT_EQUAL(o.payload_bytes, runs * (4 * bytes / 2 + 15 * bytes));
+        CU_ASSERT(o.payload_bytes >= runs * (n - 1) * bytes);
+        CU_ASSERT(o.payload_bytes <= runs * (n + 3) * bytes);
+        strait_outcome_free(&o);
+    }
+    strait_test_context("%s", "");
+}
+
 /* Halved with the partner at the largest distance first: of the places i, i + m, i + 2 m, ... below
  * p. The first `extra` are folded pairs. */
 static float halved(int i, int m, int p, int extra, float recorded)
@@ -382,6 +402,7 @@ static const struct strait_test tests[] = {
     {"all packets are gathered, as many bytes and messages as the way takes", gathered},
     {"a packet reaches all from every root, told its size or not", broadcast},
     {"a packet of which the beginning goes before arrives whole", large},
+    {"from 16 ranks on a large packet goes in parts", in_parts},
     {"parts are summed in the way's order, and gathered", scattered},
     {"small sums between two and three go around a ring", small_rings},
     {"calls take the time of their closed forms, on both simulations", times},
