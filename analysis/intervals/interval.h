@@ -19,7 +19,7 @@ struct strait_interval_inputs {
     /* With software's constants off by their errors, and with ranks that are never late or often;
      * NAN: none has any. */
     double constants_s[2];
-    double edges_s[2];     /* rates STRAIT_INTERVAL_OFF times, and divided by it; NAN: not run */
+    double edges_s[2]; /* rates STRAIT_INTERVAL_OFF times, and divided by it; NAN: not run */
     /* Of training steps: ln of the 90th percentile over the median, how many of them a client does
      * in a round, how many rounds there are and how many clients a round waits for. */
     double step_log_p90, n_steps, n_rounds, n_waited;

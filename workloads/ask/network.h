@@ -152,8 +152,8 @@ struct strait_network *strait_network_star(int n_ranks, struct strait_link serve
                                            struct strait_link client_out,
                                            struct strait_link client_in, double overhead_bytes,
                                            struct strait_tcp tcp);
-/** What a connection may have under way, packet by packet: where processes write all at once and the
- *  file names no window, at least what Linux's buffers allow. */
+/** What a connection may have under way, packet by packet: where processes write all at once and
+ *  the file names no window, at least what Linux's buffers allow. */
 double strait_network_packet_window_bytes(const struct strait_network *n);
 /** The window of a network that names none: twice the longest path's bandwidth-delay product, at
  *  least 1 MB. */

@@ -14,7 +14,7 @@ struct strait_group { /* the ranks of a collective, and its channel */
     int *ranks;       /* n of them, in the order of the collective */
     int n, me, channel;
     struct strait_agreement *agreement; /* of strait_agreement_of; else NULL */
-    enum strait_library library; /* of all but all-reduces, which are asked for by name */
+    enum strait_library library;        /* of all but all-reduces, which are asked for by name */
     double skew_s; /* how late a rank ends an exchange at most (open_mpi_messages.c); 0: never */
     struct strait_tensor **parts;   /* scratch of a call: n parts, */
     struct strait_packet **packets; /* n packets, */
@@ -33,8 +33,12 @@ struct strait_group strait_world_by_library(struct strait_rank *r, int channel);
     }
 extern const char *const strait_libraries[];
 #define STRAIT_LIBRARY_PARAMS                                                                      \
-    {"library", "whose algorithms and messages collectives take; none: those of strait",           \
-     STRAIT_PARAM_CHOICE, .min = 0, .max = STRAIT_OPEN_MPI, .choices = strait_libraries},          \
+    {"library",                                                                                    \
+     "whose algorithms and messages collectives take; none: those of strait",                      \
+     STRAIT_PARAM_CHOICE,                                                                          \
+     .min = 0,                                                                                     \
+     .max = STRAIT_OPEN_MPI,                                                                       \
+     .choices = strait_libraries},                                                                 \
         STRAIT_SKEW_PARAM
 /** Copies ranks; the caller must be one of them. */
 struct strait_group strait_group_of(struct strait_rank *r, const int *ranks, int n, int channel);
@@ -125,9 +129,9 @@ bool strait_gloo_gather_uses(int n, int channel, int src, int dst); /* as strait
 /** Binomial tree: root's x goes to all ranks, encoded once. root is a position in the group. */
 void strait_broadcast(struct strait_rank *r, struct strait_group g, int root,
                       struct strait_codec *c, struct strait_tensor *x);
-/** The same of a packet: the root gives its own, which it takes, the others NULL. n_bytes: its size,
- *  where all know it; 0: they do not, so that a library tells them first. Returns: the packet, a
- *  reference on each rank. */
+/** The same of a packet: the root gives its own, which it takes, the others NULL. n_bytes: its
+ *  size, where all know it; 0: they do not, so that a library tells them first. Returns: the
+ *  packet, a reference on each rank. */
 struct strait_packet *strait_broadcast_packet(struct strait_rank *r, struct strait_group g,
                                               int root, struct strait_packet *taken,
                                               size_t n_bytes);

@@ -1,6 +1,6 @@
-/* Open MPI's all-reduce (open-mpi/ompi v4.1.4) by its fixed rules: open_mpi_rules.c. Large sums take
- * Rabenseifner's algorithm (coll_base_allreduce.c, redscat_allgather): halves with the neighbour,
- * then quarters at twice the distance, and back. Four ranks, capitals are sums:
+/* Open MPI's all-reduce (open-mpi/ompi v4.1.4) by its fixed rules (open_mpi_rules.c). Large sums
+ * take Rabenseifner's algorithm (coll_base_allreduce.c, redscat_allgather): halves with the
+ * neighbour, then quarters at twice the distance, and back. Four ranks, capitals are sums:
  *
  *             rank 0        rank 1        rank 2        rank 3
  *   start     a0 a1 a2 a3   b0 b1 b2 b3   c0 c1 c2 c3   d0 d1 d2 d3

@@ -9,8 +9,8 @@
  *   gather    0 1       0 1       2 3       2 3        0 - 1, 2 - 3: its own part, whatever it has
  *             0 1 2 3   0 1 2 3   0 1 2 3   0 1 2 3    0 - 2, 1 - 3: two
  *
- * Where the places are no power of two, one that has a partner passes on what it got to those of its
- * own half that have none, halving the distance. */
+ * Where the places are no power of two, one that has a partner passes on what it got to those of
+ * its own half that have none, halving the distance. */
 #include "open_mpi.h"
 
 struct parts {

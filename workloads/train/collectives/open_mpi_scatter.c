@@ -9,9 +9,9 @@
  *   halve    S0 . . .      . S1 . .      . . S2 .      . . . S3        0 - 1, 2 - 3: one
  *
  * Of other numbers the first 2 (n - p) ranks make pairs before, of which the odd one gets all of
- * the other's, and gives it its block at the end. Blocks of one message follow one another, a packet
- * each. (The butterfly, which the rules prefer from 32 ranks on, exchanges a block more; with two
- * and three ranks it is the same.) */
+ * the other's, and gives it its block at the end. Blocks of one message follow one another, a
+ * packet each. (The butterfly, which the rules prefer from 32 ranks on, exchanges a block more;
+ * with two and three ranks it is the same.) */
 #include <math.h>
 
 #include "open_mpi.h"

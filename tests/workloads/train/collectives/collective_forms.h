@@ -222,8 +222,9 @@ static inline struct sent in_pat(size_t n_elems, int me, int n)
     return s;
 }
 
-/* Open MPI's, of these sizes, none between 8 and 256 KiB: before a message of more than 16384 elements goes a question, and its receiver
- * answers; of more than 262144, on paths without delay, it has a beginning apart. */
+/* Open MPI's, of these sizes, none between 8 and 256 KiB: before a message of more than 16384
+ * elements goes a question, and its receiver answers; of more than 262144, on paths without delay,
+ * it has a beginning apart. */
 static inline struct sent one_way(struct sent s, size_t n_out, size_t n_in)
 {
     const size_t eager = 16384, held = 262144;

@@ -168,8 +168,8 @@ static void broadcast(void)
     strait_test_context("%s", "");
 }
 
-/* Of more than a buffer holds, 2.8 MB, the beginning goes before, a message more: the same bytes, and
- * what arrives is the whole. Rank i's values are i + k / 1024. */
+/* Of more than a buffer holds, 2.8 MB, the beginning goes before, a message more: the same bytes,
+ * and what arrives is the whole. Rank i's values are i + k / 1024. */
 static void large_main(struct strait_rank *r)
 {
     struct strait_group world = open_mpi(r);
