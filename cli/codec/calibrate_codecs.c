@@ -355,8 +355,9 @@ static int calibrate_host(struct calibrate *c, struct strait_error *err)
 /* --- the commands ----------------------------------------------------------------------------- */
 
 static const char codecs_notes[] =
-    "TENSORS are .npy or raw float32 files; without any, the recorded tensors that\n"
-    "ship. Bounded codecs are measured over a grid of bounds, between which\n"
+    "TENSORS are .npy or raw float32 files, or a folder with a manifest.json, as\n"
+    "strait.record writes it, which knows shapes; without any, the recorded tensors\n"
+    "that ship. Bounded codecs are measured over a grid of bounds, between which\n"
     "experiments interpolate. Times are CPU times of one thread, t = fixed + bytes /\n"
     "speed, and p10 to p90 are over the tensors. What error feedback and momentum\n"
     "cost is part of encode. All codecs take about a minute; a quiet machine gives\n"

@@ -70,7 +70,8 @@ struct strait_tensor_set {
     size_t n_loaded;
 };
 
-/** Load the user's files, or the recorded tensors if there are none.
+/** Load the user's files, or those of one folder with a manifest.json, or the recorded tensors if
+ *  there are none.
  *  In:      kind_word  "weights", "updates", "gradients": kind of the files, or of the recorded
  *           tensors to take;
  *                      NULL: unknown, all

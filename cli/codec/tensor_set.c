@@ -1,6 +1,7 @@
 /* Which tensors are measured: the recorded ones or files of the user's. */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include "core/json.h"
 #include "core/names.h"
 #include "codec_command.h"
@@ -65,6 +66,12 @@ static void take_recordings(struct strait_tensor_set *set, const char *kind)
     }
 }
 
+static bool is_folder(const char *path)
+{
+    struct stat s;
+    return stat(path, &s) == 0 && S_ISDIR(s.st_mode);
+}
+
 int strait_tensor_set_load(struct strait_tensor_set *set, const char *const *paths, size_t n_paths,
                            const char *kind_word, struct strait_error *err)
 {
@@ -72,7 +79,10 @@ int strait_tensor_set_load(struct strait_tensor_set *set, const char *const *pat
     *set = (struct strait_tensor_set){0};
     if (kind_word && parse_kind(&kind, kind_word, err) != 0)
         return -1;
-    if (n_paths == 0 && strait_tensors_load(&set->recorded, NULL, err) != 0)
+    const char *folder = n_paths == 1 && is_folder(paths[0]) ? paths[0] : NULL;
+    if (folder)
+        n_paths = 0;
+    if (n_paths == 0 && strait_tensors_load(&set->recorded, folder, err) != 0)
         return -1;
     const size_t most = n_paths > 0 ? n_paths : set->recorded->n_recordings;
     set->items = calloc(most, sizeof(*set->items));

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include "codecs/profile/profile.h"
 #include "tests/kit/data.h"
 #include "tests/kit/program.h"
@@ -163,6 +164,39 @@ static void calibrate(void)
         CU_ASSERT_STRING_EQUAL(p->entries[i].kind, i % 2 == 0 ? "param" : "any");
         CU_ASSERT(p->entries[i].ratio > 1);
     }
+    strait_profile_free(p);
+    program_tear_down(&program);
+}
+
+/* A recorder's folder: 64 x 32 values, of which PowerSGD sends two factors of 4 (64 + 32) and a few
+ * bytes; without a shape it would send all of them. */
+static void folder(void)
+{
+    struct strait_profile *p = NULL;
+    struct strait_error err = {0};
+    char path[160];
+    float x[64 * 32];
+    static const char manifest[] =
+        "{\"format\": \"raw float32 little-endian, C order\", \"tensors\": [{\"file\": \"g.f32\","
+        "\"model\": \"m\", \"layer\": \"fc.weight\", \"kind\": \"grad\", \"step\": 1,"
+        "\"shape\": [64, 32], \"dtype\": \"f32le\", \"n\": 2048, \"min\": -50, \"max\": 50,"
+        "\"rms\": 29, \"zeros\": 20}]}";
+    set_up();
+    for (int i = 0; i < 64 * 32; i++)
+        x[i] = (float)((i * 37) % 101) - 50;
+    snprintf(path, sizeof(path), "%s/tensors", program.folder);
+    CU_ASSERT_EQUAL_FATAL(mkdir(path, 0700), 0);
+    program_write_bytes(&program, "tensors/g.f32", x, sizeof(x));
+    program_write_bytes(&program, "tensors/manifest.json", manifest, strlen(manifest));
+    struct said s = CALL("calibrate", "codecs", "tensors", "--codec", "powersgd:rank=4", "--out",
+                         "mine.json", "--repeats", "1");
+    CU_ASSERT_EQUAL_FATAL(s.status, 0);
+    said_release(&s);
+    snprintf(path, sizeof(path), "%s/mine.json", program.folder);
+    CU_ASSERT_EQUAL_FATAL(strait_profile_load(&p, path, &err), 0);
+    CU_ASSERT_EQUAL_FATAL(p->n_entries, 2);
+    CU_ASSERT_DOUBLE_EQUAL(p->entries[0].ratio, 64.0 * 32 / (4 * (64 + 32)), 0.3);
+    CU_ASSERT_STRING_EQUAL(p->entries[0].kind, "grad");
     strait_profile_free(p);
     program_tear_down(&program);
 }
@@ -330,6 +364,7 @@ static const struct strait_test tests[] = {
     {"the table fits 120 columns", narrow},
     {"a benchmark gives ratios, errors and a reference", bench},
     {"a calibration is a profile that loads", calibrate},
+    {"a folder with a manifest is measured by its shapes", folder},
     {"a machine is measured, and its codecs' times are taken", host},
     {"a profile is appended to", append},
 };
