@@ -307,8 +307,9 @@ static int bench(struct bench *b, bool json, struct strait_error *err)
 
 static const char notes[] =
     "TENSORS are .npy or raw float32 files, or a folder with a manifest.json;\n"
-    "without any, the shipped recorded tensors. A SPEC is a codec with its settings (strait codec list); a bounded\n"
-    "codec without a bound is measured at 1e-2, 1e-3 and 1e-4 of the range.\n"
+    "without any, the shipped recorded tensors. A SPEC is a codec with its settings\n"
+    "(strait codec list); a bounded codec without a bound is measured at 1e-2, 1e-3\n"
+    "and 1e-4 of the range.\n"
     "error/bound: the largest error in units of the bound; L2 error: of all values\n"
     "together, relative to their norm. Every tensor is encoded as in the first\n"
     "round, with empty error feedback and momentum.\n"
