@@ -209,6 +209,7 @@ const struct strait_strategy strait_strategy_ddp = {
     .uplink_kind = "grad",
     STRAIT_PARAMS(params),
     .uses_stream = uses_stream,
+    .needs_packets = strait_strategy_fills_both_ways, /* words wait behind data in a port's queue */
     .period = strait_strategy_repeats,
     .rank_main = ddp,
 };
