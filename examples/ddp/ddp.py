@@ -45,7 +45,7 @@ def steps(model, optimizer, rank, after):
 def record(folder):
     model = network()
     optimizer = optimizer_of(model)
-    with strait.record(model, optimizer, folder, batch=64) as recorder:
+    with strait.record(model, optimizer, folder, batch=64, sample_at=(5, 15, 25)) as recorder:
         steps(model, optimizer, 0, lambda step, loss: recorder.step(loss))
 
 
