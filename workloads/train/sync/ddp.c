@@ -2,8 +2,9 @@
  * reducer.cpp): buckets of tensors in the order in which gradients are ready, each exchanged when
  * its last gradient is. Without a codec Gloo sums buckets, in two threads (ProcessGroupGloo). With
  * one it is what strait.ddp_hook does: a thread beside the backward pass takes one bucket after
- * another, encodes its tensors, gathers what all ranks encoded, sizes first and padded to the
- * largest, decodes all of it and adds it in rank order. */
+ * another, encodes its tensors,
+ * gathers what all ranks encoded, sizes first and padded to the largest, decodes all of it and adds
+ * it in rank order. */
 #include <math.h>
 #include <string.h>
 
@@ -36,25 +37,22 @@ struct thread {
     int number;
 };
 
-static double first_limit(double most_bytes)
+/* A bucket is closed by the tensor with which it reaches its limit. Out: first, NULL: not needed.
+ * Returns: how many there are */
+static int lay_out(size_t *first, const struct strait_model *m, double most_bytes)
 {
-    return fmin(FIRST_BUCKET_BYTES, most_bytes);
-}
-
-/* A bucket is closed by the tensor with which it reaches its limit. */
-static void lay_out(struct strait_rank *r, struct ddp *d)
-{
-    const struct strait_model *m = strait_model(r);
-    const double most_bytes = strait_param(r, "bucket");
     double bytes = 0;
-    d->first = strait_alloc(r, m->n_rows, sizeof(*d->first));
+    int n = 0;
     for (size_t i = m->n_rows; i-- > 0;) {
         bytes += 4.0 * (double)m->rows[i].n_elems;
-        if (i > 0 && bytes < (d->n_buckets == 0 ? first_limit(most_bytes) : most_bytes))
+        if (i > 0 && bytes < (n == 0 ? fmin(FIRST_BUCKET_BYTES, most_bytes) : most_bytes))
             continue;
-        d->first[d->n_buckets++] = i;
+        if (first)
+            first[n] = i;
+        n++;
         bytes = 0;
     }
+    return n;
 }
 
 /* Handles of all layers and buckets, made before there are two lanes. */
@@ -150,8 +148,9 @@ static void ddp(struct strait_rank *r)
                     .room = strait_gloo_room_of(r)};
     struct thread threads[N_THREADS];
     struct strait_rank *lanes[N_THREADS];
-    lay_out(r, &d);
-    d.n_threads = strait_sends_views(d.codec) && d.n_buckets > 1 ? N_THREADS : 1;
+    d.n_threads = strait_sends_views(d.codec) ? N_THREADS : 1;
+    d.first = strait_alloc(r, strait_model(r)->n_rows, sizeof(*d.first));
+    d.n_buckets = lay_out(d.first, strait_model(r), strait_param(r, "bucket"));
     for (int turn = 0; turn < 2; turn++)
         divide(r, &d, turn);
     for (int i = 0; i < d.n_threads; i++) {
@@ -172,21 +171,14 @@ static void ddp(struct strait_rank *r)
     }
 }
 
-/* Is one closed before the last tensor, row 0? */
-static bool has_buckets(const struct strait_experiment *e)
-{
-    const struct strait_model *m = e->model;
-    return 4.0 * (double)(m->n_elems - m->rows[0].n_elems) >=
-           first_limit(strait_experiment_param(e, "bucket"));
-}
-
 static bool uses_stream(const struct strait_experiment *e, int src, int dst, int channel)
 {
-    const bool sums = strcmp(e->up.spec.ops->name, "none") == 0,
-               two_threads = sums && has_buckets(e);
+    const bool sums = strcmp(e->up.spec.ops->name, "none") == 0;
     if (channel == BUFFERS)
         return strait_experiment_param(e, "buffers") > 0 && shares_buffers(src, dst);
-    return channel >= GLOO && (two_threads || channel < GLOO + N_GLOO) &&
+    const int n_buckets = lay_out(NULL, e->model, strait_experiment_param(e, "bucket")),
+              n_threads = sums && n_buckets > 1 ? N_THREADS : 1;
+    return channel >= GLOO && channel < GLOO + n_threads * N_GLOO &&
            (sums ? strait_gloo_uses : strait_gloo_gather_uses)(e->n_ranks,
                                                                (channel - GLOO) % N_GLOO, src, dst);
 }
