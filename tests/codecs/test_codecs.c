@@ -8,6 +8,37 @@
 static const double bound_values[] = {0, 1e-3, 1e6, 1e-6, 1e-1, 0.3};
 enum { N_BOUNDS = IS_SANITIZED ? 3 : sizeof(bound_values) / sizeof(bound_values[0]) };
 
+/* Tensors that all codecs get are drawn once, not once a codec. */
+enum { MAX_KEPT = 512 };
+static struct kept {
+    float *x;
+    size_t n_elems;
+    uint64_t seed;
+    enum tensor_kind kind;
+} kept[MAX_KEPT];
+static size_t n_kept;
+
+static void take_tensor(float *x, size_t n_elems, enum tensor_kind kind, uint64_t seed)
+{
+    strait_test_tensor(tensor_kind_name(kind), n_elems, seed);
+    for (size_t i = 0; i < n_kept; i++)
+        if (kept[i].n_elems == n_elems && kept[i].kind == kind && kept[i].seed == seed) {
+            memcpy(x, kept[i].x, 4 * n_elems);
+            return;
+        }
+    make_tensor(x, n_elems, kind, seed);
+    CU_ASSERT_FATAL(n_kept < MAX_KEPT);
+    kept[n_kept] = (struct kept){malloc(4 * n_elems + 1), n_elems, seed, kind};
+    CU_ASSERT_PTR_NOT_NULL_FATAL(kept[n_kept].x);
+    memcpy(kept[n_kept++].x, x, 4 * n_elems);
+}
+
+static void drop_tensors(void)
+{
+    while (n_kept > 0)
+        free(kept[--n_kept].x);
+}
+
 static void check_tensor(struct bench *b, struct strait_bound bound)
 {
     CU_ASSERT_FATAL(encode(b, bound));
@@ -38,7 +69,7 @@ static void check_lengths(const struct strait_codec_ops *ops, const size_t *leng
         struct bench b;
         bench_init(&b, ops, lengths[l]);
         for (int kind = 0; kind < N_TENSOR_KINDS; kind++) {
-            make_tensor(b.x, b.n_elems, (enum tensor_kind)kind, lengths[l]);
+            take_tensor(b.x, b.n_elems, (enum tensor_kind)kind, lengths[l]);
             for_each_bound(&b, check_tensor);
         }
         bench_release(&b);
@@ -82,11 +113,13 @@ static void matrices(void)
 static void short_tensors(void)
 {
     for_each_codec(check_short);
+    drop_tensors();
 }
 
 static void edges_of_blocks(void)
 {
     for_each_codec(check_edges);
+    drop_tensors();
 }
 
 static void check_long(const struct strait_codec_ops *ops)
@@ -96,7 +129,7 @@ static void check_long(const struct strait_codec_ops *ops)
     /* every codec one that is no numbers, every second one rows, the others weights */
     const enum tensor_kind kinds[] = {TENSOR_BROKEN, ops->id % 2 ? TENSOR_ROWS : TENSOR_WEIGHTS};
     for (size_t i = 0; i < (IS_SANITIZED ? 1 : 2); i++) {
-        make_tensor(b.x, b.n_elems, kinds[i], 1);
+        take_tensor(b.x, b.n_elems, kinds[i], 1);
         check_tensor(&b, bound_for(ops, STRAIT_BOUND_RANGE, 1e-3));
     }
     bench_release(&b);
@@ -134,6 +167,7 @@ static void drawn(void)
 static void beyond_a_segment(void)
 {
     for_each_codec(check_long);
+    drop_tensors();
 }
 
 static void check_same(struct bench *b, struct strait_bound bound)
