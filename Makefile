@@ -550,7 +550,8 @@ $(BUILD)/strait-mpi.so: mpi/module/module.c mpi/calls.h
 # that sanitizers hide them from.
 TEST_O = $(if $(filter-out coverage,$(MODE)),$(1) $(BLINDED))
 TEST_OPTIMISED := $(call TEST_O,-O0)
-$(foreach d,kit learn codecs/sz workloads/train/collectives,$(BUILD)/tests/$d/%.o): \
+$(foreach d,kit learn codecs/sz codecs/deepreduce workloads/train/collectives,$(BUILD)/tests/$d/%.o) \
+$(foreach t,codecs/test_codecs workloads/train/live/test_live_kfac,$(BUILD)/tests/$t.o): \
     TEST_OPTIMISED := $(call TEST_O,-O1)
 $(BUILD)/tests/bench/%.o: TEST_OPTIMISED :=
 $(BUILD)/tests/%.o: TEST_FLAGS = -DSTRAIT_TEST=$(basename $(@F)) $(TEST_OPTIMISED) \
