@@ -223,4 +223,4 @@ static const struct strait_test tests[] = {
     {"iperf3 gets the rate less the headers", goodput},
     {"cubic has HyStart where the network says so", hystart},
 };
-STRAIT_SUITE_WITH("emu/guest/net_uml", tests, .alone = true, .release = true);
+STRAIT_SUITE_WITH("emu/guest/net_uml", tests, .slow_s = 7, .release = true);
