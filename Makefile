@@ -134,15 +134,16 @@ test: setup
 	@$(MAKE) $(PARALLEL) tests-only
 test-quick: setup
 	@$(MAKE) $(PARALLEL) tests-only QUICK=--quick
-# Under ThreadSanitizer no other suite is compiled.
-THREADED = $(if $(filter tsan,$(MODE)),TEST_SRC="$(shell grep -l 'threads = true' $(TEST_SRC))")
+# Under ThreadSanitizer no other suite is compiled, nor the program, which none of these starts.
+THREADED = $(if $(filter tsan,$(MODE)),TEST_SRC="$(shell grep -l 'threads = true' $(TEST_SRC))" CLI_O= BESIDE=)
 test-threads: setup
 	@$(MAKE) $(PARALLEL) tests-only QUICK=--threads $(THREADED)
 demo: setup
 	@$(MAKE) $(PARALLEL) all
 	@sh experiments/demo.sh $(BUILD)/strait
 
-programs: $(SUITES) $(BUILD)/strait $(BUILD)/tests/faults.so $(MPI_MODULE)
+BESIDE = $(BUILD)/strait $(BUILD)/tests/faults.so $(MPI_MODULE)
+programs: $(SUITES) $(BESIDE)
 tests-only: programs
 	@$(RUN_TESTS) $(QUICK) $(TESTS)
 
@@ -576,7 +577,8 @@ $(BUILD)/tests/libkit.a: $(HARNESS:%.c=$(BUILD)/%.o)
 	$(Q)ar crs $@ $^
 
 # The program's functions, but for main.
-$(BUILD)/tests/libcli.a: $(filter-out $(BUILD)/cli/main.o,$(call objects,cli))
+CLI_O = $(call objects,cli)
+$(BUILD)/tests/libcli.a: $(filter-out $(BUILD)/cli/main.o,$(CLI_O))
 	@rm -f $@
 	$(Q)ar crs $@ $^
 
