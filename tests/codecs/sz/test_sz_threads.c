@@ -22,10 +22,10 @@ static void any_number_of_threads(void)
     sz_fixture_init(&one, MAX, 1);
     for (size_t t = 0; t < 3; t++) {
         sz_fixture_init(&team, MAX, teams[t]);
-        for (size_t k = 0; k < 5; k++)
+        for (size_t k = 0; k < 5; k++) {
+            make_tensor(x, MAX, kinds[k], t);
             for (unsigned b = 0; b < 2; b++) {
                 const enum strait_bound_kind kind = b ? STRAIT_BOUND_POINTWISE : STRAIT_BOUND_RMS;
-                make_tensor(x, MAX, kinds[k], t);
                 CU_ASSERT_EQUAL_FATAL(sz_encoded(&team, x, MAX, kind, 1e-2),
                                       sz_encoded(&one, x, MAX, kind, 1e-2));
                 CU_ASSERT(equal_bits(one.bytes, team.bytes, one.len_bytes));
@@ -33,6 +33,7 @@ static void any_number_of_threads(void)
                 sz_decoded(&team, MAX);
                 CU_ASSERT(equal_bits(one.y, team.y, 4 * MAX));
             }
+        }
         /* damage in the middle is found whoever meets it */
         team.bytes[team.len_bytes / 2] ^= 255;
         team.bytes[3] = 255;
