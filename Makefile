@@ -424,8 +424,10 @@ FUZZ_C  = $(call sources,core codecs traces)
 fuzz: setup
 	@$(MAKE) --no-print-directory all $(FUZZ)/fuzz_decode $(FUZZ)/fuzz_import CC=$(CC)
 	@sh tests/fuzz/run.sh $(CURDIR)/$(FUZZ)/fuzz_decode $(BUILD)/strait $(FUZZ_S)
-	@mkdir -p $(FUZZ)/corpus; $(FUZZ)/fuzz_import -max_total_time=$$(( 10 * $(FUZZ_S) )) -rss_limit_mb=1024 -verbosity=0 \
-	    $(FUZZ)/corpus tests/data/chakra experiments/traces
+	@mkdir -p $(FUZZ)/corpus; for seed in 1 2; do \
+	    $(FUZZ)/fuzz_import -seed=$$seed -max_total_time=$$(( 5 * $(FUZZ_S) )) -rss_limit_mb=1024 -verbosity=0 \
+	        $(FUZZ)/corpus tests/data/chakra experiments/traces & two="$$two $$!"; done; \
+	    failed=0; for one in $$two; do wait $$one || failed=1; done; exit $$failed
 $(FUZZ)/%.o: %.c
 	@mkdir -p $(@D)
 	@echo "  compile $< for fuzzing"
