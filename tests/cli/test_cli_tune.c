@@ -202,7 +202,7 @@ static void refuses(void)
         {{"--param", "/strategy/fusio", "--range", "1 MB..2 MB"},
          "strait: tune: expected a parameter of \"dear\" after --param (/strategy/fusion, "
          "/strategy/fusion_min, /strategy/fusion_max, /strategy/trials, /strategy/trial_rounds, "
-         "/strategy/launch, /strategy/update), found "
+         "/strategy/launch, /strategy/update, /strategy/skew), found "
          "\"/strategy/fusio\"\n"},
         {{"--param", "/strategy/tuner", "--range", "0..1"}, NULL},
         {{"--param", "/strategy/fusion", "--range", "1..2"},

@@ -53,7 +53,8 @@ static const char odd[] = "{\"client\": {\"rate\": \"37 Mbps\", \"rtt\": \"73 ms
                           " \"server\": {\"rate\": \"10 Gbps\"}}";
 
 /* 98 bytes and 24 of overhead take 0.026 ms at 37 Mbps, there and back again 0.053 ms with the
- * server's port: 73.05 ms. Only what comes later than that is the machine's. */
+ * server's port: 73.05 ms. Only what comes later than that is the machine's; ping's clock may be
+ * slewed against the relay's. */
 static void round_trip(void)
 {
     struct program p;
@@ -70,7 +71,7 @@ static void round_trip(void)
         CU_ASSERT_EQUAL(s.status, 0);
         CU_ASSERT_PTR_NOT_NULL_FATAL(at);
         sscanf(at, "min/avg/max/mdev = %lf", &min_ms);
-        CU_ASSERT_AT_LEAST(min_ms, 73.0);
+        CU_ASSERT_AT_LEAST(min_ms, 0.995 * 73.05);
         if (time_is_judged())
             CU_ASSERT_DOUBLE_EQUAL(min_ms, 73.05, 0.3);
         said_release(&s);
