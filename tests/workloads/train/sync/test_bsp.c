@@ -60,7 +60,7 @@ static int n_folded(int n)
  * more than twice. */
 static void bytes(void)
 {
-    for (int n = 1; n <= (IS_SANITIZED ? 5 : MAX_RANKS); n++) {
+    for (int n = 1; n <= (IS_SANITIZED ? 4 : MAX_RANKS); n++) {
         for (int c = 0; c < N_COLLECTIVES; c++) {
             struct strait_outcome o = run(bsp(n, collectives[c]), &strait_fluid, false);
             const int times =

@@ -49,7 +49,7 @@ static void check_bytes(int exchange, int codec, int n, bool real)
 /* What a profile says of sizes, and what is encoded. */
 static void bytes(void)
 {
-    for (int n = 1; n <= (IS_SANITIZED ? 5 : MAX_RANKS); n++)
+    for (int n = 1; n <= (IS_SANITIZED ? 4 : MAX_RANKS); n++)
         for (int exchange = 0; exchange < N_EXCHANGES; exchange++)
             for (int codec = NONE; codec < N_CODECS; codec++)
                 for (int real = 0; real < (n == 3 ? 2 : 1); real++)
@@ -126,7 +126,7 @@ static double schedule_s(const struct strait_trial *p, int n, double launch_s, b
 
 static void schedule(void)
 {
-    for (int n = 1; n <= (IS_SANITIZED ? 5 : MAX_RANKS); n++)
+    for (int n = 1; n <= (IS_SANITIZED ? 4 : MAX_RANKS); n++)
         for (int i = 0; i < 4; i++) {
             const bool beside = i % 2 == 0;
             const int launch_ms = i / 2 * 5;
