@@ -27,8 +27,9 @@ struct strait_mpi_links {
 /** Time of a call besides its steps; never below 0. */
 struct strait_mpi_figure strait_mpi_beside(struct strait_mpi_figure collective_s,
                                            struct strait_mpi_figure steps_s);
-/** What of the round trips to ranks 1 and 2 is the way to rank 0's own port: what they have in common,
- *  (r01 + r02 - r12) / 2, and no more than the shorter of them. NAN where there is no rank 2. */
+/** What of the round trips to ranks 1 and 2 is the way to rank 0's own port: what they have in
+ *  common, (r01 + r02 - r12) / 2, and no more than the shorter of them. NAN where there is no rank
+ *  2. */
 struct strait_mpi_figure strait_mpi_own_rtt(const struct strait_mpi_links *links);
 /** Measure, on all ranks together; some seconds a rank.
  *  Out:     links  on rank 0; elsewhere unused

@@ -7,10 +7,11 @@
 /* What has to be the same of two headers. */
 static const struct {
     const char *group, *key, *what;
-} alike[] = {{NULL, "sweep", "the same points"},
-             {"experiment", "base", "the same experiment"},
-             {"versions", "program", "rows of the same program"},
-             {"profile", "hash", "the same profile"}};
+} alike[] = {
+    {"versions", "program", "rows of the same program"}, /* first: it says why keys differ */
+    {NULL, "sweep", "the same points"},
+    {"experiment", "base", "the same experiment"},
+    {"profile", "hash", "the same profile"}};
 enum { N_ALIKE = sizeof(alike) / sizeof(*alike), PROGRAM_CHARS = 100 };
 
 static json_t *field(const json_t *header, size_t i)
