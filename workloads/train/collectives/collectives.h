@@ -31,6 +31,9 @@ struct strait_group strait_world_by_library(struct strait_rank *r, int channel);
         "skew", "how late a rank of open_mpi ends an exchange at most, drawn", STRAIT_PARAM_TIME,  \
             .min = 0, .max = 10, .fallback = 1e-4                                                  \
     }
+/** Wait up to most_s, as drawn for this rank, round and step: on real processors no rank is ever
+ *  exactly in step with the others. */
+void strait_be_late(struct strait_rank *r, double most_s, unsigned step);
 extern const char *const strait_libraries[];
 #define STRAIT_LIBRARY_PARAMS                                                                      \
     {"library",                                                                                    \

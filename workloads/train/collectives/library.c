@@ -1,4 +1,6 @@
 /* Libraries whose collectives a strategy takes instead of our own. */
+#include <stdio.h>
+
 #include "open_mpi.h"
 #include "workloads/ask/experiment.h"
 
@@ -10,6 +12,15 @@ struct strait_group strait_world_by_library(struct strait_rank *r, int channel)
     world.library = (enum strait_library)(int)strait_param(r, "library");
     world.skew_s = strait_param(r, "skew");
     return world;
+}
+
+void strait_be_late(struct strait_rank *r, double most_s, unsigned step)
+{
+    char purpose[32];
+    if (!(most_s > 0))
+        return;
+    snprintf(purpose, sizeof(purpose), "late %u", step);
+    strait_work(r, STRAIT_SPAN_WAIT, STRAIT_TIMER, most_s * strait_draw(r, purpose), NULL, NULL);
 }
 
 bool strait_has_library(const struct strait_experiment *e)

@@ -22,7 +22,6 @@
  * Where a rank sends to one and receives from another, as around a ring, no answer shares a
  * connection with data. */
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "core/random.h"
@@ -101,13 +100,10 @@ static bool is_late(const struct strait_rank *r, const struct strait_sendrecv *x
 /* A rank reads the end of an exchange, and with it all that came meanwhile, some time late. */
 static void lag(struct strait_rank *r, const struct strait_sendrecv *x)
 {
-    char purpose[32];
-    double late_s = x->g.skew_s;
-    snprintf(purpose, sizeof(purpose), "late %u", x->step);
-    if (late_s > 0)
-        late_s *= !x->is_first ? strait_draw(r, purpose) : is_late(r, x) ? FIRST : 0;
-    if (late_s > 0)
-        strait_work(r, STRAIT_SPAN_WAIT, STRAIT_TIMER, late_s, NULL, NULL);
+    if (!x->is_first)
+        strait_be_late(r, x->g.skew_s, x->step);
+    else if (x->g.skew_s > 0 && is_late(r, x))
+        strait_work(r, STRAIT_SPAN_WAIT, STRAIT_TIMER, FIRST * x->g.skew_s, NULL, NULL);
     r->left_s = strait_now_s(r);
 }
 

@@ -94,6 +94,7 @@ static void communicate(struct strait_rank *lane, void *arg)
     const struct strait_group world = strait_world(lane, GLOO + N_GLOO * t->number);
     for (int word; (word = strait_pend(lane, READY + t->number)) != END;) {
         struct strait_tensor *x = d->bucket[word % 2][word / 2];
+        strait_be_late(lane, strait_param(lane, "skew"), (unsigned)word / 2);
         if (strait_sends_views(d->codec)) {
             strait_launch(lane);
             strait_all_reduce(lane, world, d->codec, x, STRAIT_AR_GLOO);
@@ -189,6 +190,8 @@ static const struct strait_param params[] = {
      STRAIT_PARAM_BYTES, .min = 1, .max = 1e12, .fallback = 25 * 1048576.0},
     {"buffers", "bytes that rank 0 sends to all before each forward pass: a BatchNorm's statistics",
      STRAIT_PARAM_BYTES, .min = 0, .max = 1e12},
+    {"skew", "how late a rank begins to exchange a bucket at most, drawn", STRAIT_PARAM_TIME,
+     .min = 0, .max = 10, .fallback = 1e-4},
     STRAIT_LAUNCH_PARAM,
     STRAIT_UPDATE_PARAM,
 };

@@ -112,6 +112,29 @@ static void two_threads(void)
     CU_ASSERT(three_s <= 2 * 4 * 2 * path_s + 4 * slack_s(3)); /* one after another: 24 paths */
 }
 
+/* The last of four ranks to begin is waited for: the largest of four draws up to 10 s, in each round
+ * anew. */
+static void skew(void)
+{
+    double s[4], late_s[2];
+    for (int n_rounds = 1; n_rounds <= 2; n_rounds++)
+        for (int late = 0; late < 2; late++) {
+            json_t *settings = settings_of(TOPK, "25 MB");
+            json_object_set_new(settings, "/strategy/skew", json_string(late ? "10 s" : "0 s"));
+            json_object_set_new(settings, "/strategy/rounds", json_integer(n_rounds));
+            struct strait_outcome o = sized_run(text, settings, 4);
+            s[2 * n_rounds - 2 + late] = o.total_s;
+            strait_outcome_free(&o);
+        }
+    late_s[0] = s[1] - s[0];
+    late_s[1] = s[3] - s[2] - late_s[0];
+    for (int i = 0; i < 2; i++) {
+        CU_ASSERT(late_s[i] > 1);
+        CU_ASSERT(late_s[i] < 10);
+    }
+    CU_ASSERT(fabs(late_s[1] - late_s[0]) > 0.01);
+}
+
 /* Gloo: part p begins with rank p - 1 and goes down around, here in two buckets of a thread each and
  * one more. What a lossless codec gathers is added in rank order. */
 static void exact_sums(void)
@@ -164,6 +187,7 @@ static const struct strait_test tests[] = {
     {"each step of the hook's two gathers waits for words", round_trips},
     {"buffers go down a tree before each forward pass", buffers},
     {"sums of two buckets go side by side", two_threads},
+    {"a bucket's exchange waits for the rank that is late, as drawn", skew},
     {"sums are exact in the stated order and the same on all ranks", exact_sums},
     {"all ranks end with the same bits whatever the codec", alike_on_all_ranks},
 };
