@@ -108,7 +108,8 @@ static unsigned check_file(const char *folder, const char *name)
             snprintf(command, sizeof(command), "%s", line + 2);
         } else if (*line) {
             CU_ASSERT_FATAL(*command != '\0');
-            check(name, command, line);
+            if (!IS_SANITIZED || n % 2 == 0)
+                check(name, command, line);
             *command = '\0';
             n++;
         }

@@ -132,7 +132,7 @@ static void each_place(const struct command *c, const struct kind *kind, struct 
     strait_test_context("%s: %s", c->name, right->err);
     CU_ASSERT_EQUAL(right->status, 0);
     const int n = atomic_load(&p->n);
-    for (int i = n_before; i < n; i++) {
+    for (int i = n_before; i < n; i += IS_SANITIZED ? 2 : 1) {
         call(s, c, kind, p->first[i]);
         strait_test_context("%s: %s %ld of place %d: status %d: %.300s", c->name, kind->name,
                             p->first[i], i, s->status, s->err);

@@ -109,7 +109,7 @@ static void check_streams(json_t *settings)
 static void streams(void)
 {
     static const int counts[] = {1, 2, 3, 6, 9};
-    for (size_t k = 0; k < sizeof(counts) / sizeof(counts[0]); k++) {
+    for (size_t k = 0; k < (IS_SANITIZED ? 3 : sizeof(counts) / sizeof(counts[0])); k++) {
         const int n = counts[k];
         for (int c = 0; c < N_COLLECTIVES; c++)
             check_streams(bsp(n, collectives[c]));
@@ -253,7 +253,7 @@ static void legal_pairs_run(void)
     static const char *const codecs[] = {"fp16", "qsgd", "randomk", "topk", "signsgd", "thc"};
     static const unsigned refused[] = {
         0x180, 0x180 | 1u << RING_ENCODED, 0x180 | 1u << 1, 0x3F7, 0x3F7, 0x180 | 1u << 1};
-    for (size_t k = 0; k < sizeof(codecs) / sizeof(codecs[0]); k++)
+    for (size_t k = 0; k < sizeof(codecs) / sizeof(codecs[0]); k += IS_SANITIZED ? 2 : 1)
         for (int c = 0; c < N_COLLECTIVES; c++) {
             if (refused[k] >> c & 1)
                 continue;
