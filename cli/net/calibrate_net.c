@@ -367,6 +367,11 @@ static int measure(struct order *o, struct strait_error *err)
     return 0;
 }
 
+static void ended(const struct strait_error *err)
+{
+    strait_command_fail(err);
+}
+
 static const char notes[] =
     "The other end runs strait calibrate net --listen PORT, with TCP and UDP open.\n"
     "Bursts of packets (up to 8 MB) give rate and queue, single packets loss and\n"
@@ -411,7 +416,7 @@ int strait_calibrate_net(int argc, char **argv)
     char *copy = address ? strdup(address) : NULL;
     int failed = check(&o, copy, &err);
     if (!failed)
-        failed = o.listen ? strait_path_serve(o.listen, o.once, &err)
+        failed = o.listen ? strait_path_serve(o.listen, o.once ? NULL : ended, &err)
                  : o.on   ? measure(&o, &err)
                           : probe(&o, &err);
     free(copy);

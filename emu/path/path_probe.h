@@ -24,9 +24,11 @@ struct strait_path {
     char congestion[16];                   /* this host's, of TCP */
 };
 
-/** Answer measurements on this port, TCP and UDP, one at a time; once: end after the first.
- *  Returns: 0 after once, or -1 with *err */
-int strait_path_serve(const char *port, bool once, struct strait_error *err);
+/** Answer measurements on this port, TCP and UDP, one at a time, for ever.
+ *  In:      ended  is told of each that failed; NULL: the first one ends the call
+ *  Returns: 0 after the first, or -1 with *err when that failed or the port cannot be had */
+int strait_path_serve(const char *port, void (*ended)(const struct strait_error *),
+                      struct strait_error *err);
 /** Returns: 0, or -1 with *err: INPUT when host or port are not names of any, SYSTEM when nobody
  *  answers
  *  Cost:    some seconds; at most max_burst_bytes at once, about four times that each way */

@@ -1,5 +1,6 @@
 #include "path_probe.h"
 
+#include <errno.h>
 #include <netdb.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -67,24 +68,30 @@ static int answer(struct strait_path_end *e, struct strait_error *err)
     }
 }
 
-int strait_path_serve(const char *port, bool once, struct strait_error *err)
+int strait_path_serve(const char *port, void (*ended)(const struct strait_error *),
+                      struct strait_error *err)
 {
     const int listener = listen_on(SOCK_STREAM, port, err);
     const int udp = listener < 0 ? -1 : listen_on(SOCK_DGRAM, port, err);
-    int failed = udp < 0;
-    do {
+    int failed = udp < 0 ? -1 : 0;
+    for (bool goes_on = !failed; goes_on;) {
         struct strait_path_end e;
-        const int tcp = failed ? -1 : accept(listener, NULL, NULL);
+        struct strait_error own = {0};
+        const int tcp = accept(listener, NULL, NULL);
+        if (tcp < 0 && (errno == EINTR || errno == ECONNABORTED))
+            continue;
         if (tcp < 0) {
-            failed = failed || strait_error_system(err, port, "cannot accept connections") != 0;
+            failed = strait_error_system(err, port, "cannot accept connections");
             break;
         }
-        struct strait_error own = {0};
         failed = strait_path_end_init(&e, tcp, udp, port, &own) != 0 || answer(&e, &own) != 0;
         strait_path_end_release(&e);
-        if (failed && once)
+        goes_on = ended != NULL; /* for the next one, whatever this one did */
+        if (failed && ended)
+            ended(&own);
+        else if (failed)
             *err = own;
-    } while (!once);
+    }
     if (listener >= 0)
         close(listener);
     if (udp >= 0)

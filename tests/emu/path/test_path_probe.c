@@ -1,0 +1,190 @@
+/* Ends that measure a path: nobody there, ends that hang up or say something else, and a listener
+ * that outlives them. */
+#include "emu/path/path_probe.h"
+#include <arpa/inet.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "emu/path/path_end.h"
+#include "tests/kit/suite.h"
+
+static struct sockaddr_in loopback(int port)
+{
+    return (struct sockaddr_in){.sin_family = AF_INET,
+                                .sin_port = htons((uint16_t)port),
+                                .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+}
+
+/* A listening socket, and the port that the system chose for it. */
+static int listen_somewhere(char port[8])
+{
+    struct sockaddr_in at = loopback(0);
+    socklen_t len = sizeof(at);
+    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    CU_ASSERT_FATAL(fd >= 0 && bind(fd, (struct sockaddr *)&at, len) == 0 && listen(fd, 1) == 0 &&
+                    getsockname(fd, (struct sockaddr *)&at, &len) == 0);
+    snprintf(port, 8, "%d", ntohs(at.sin_port));
+    return fd;
+}
+
+static void probe(struct strait_error *err, const char *host, const char *port)
+{
+    const struct strait_path_plan plan = {
+        .host = host, .port = port, .n_apart = 20, .max_burst_bytes = 1e5, .overhead_bytes = 24};
+    struct strait_path found;
+    *err = (struct strait_error){0};
+    CU_ASSERT_EQUAL(strait_path_probe(&found, &plan, err), -1);
+}
+
+static void nobody(void)
+{
+    char port[8], where[40];
+    struct strait_error err;
+    close(listen_somewhere(port));
+    probe(&err, "127.0.0.1", port);
+    CU_ASSERT_EQUAL(err.code, STRAIT_ERR_SYSTEM);
+    snprintf(where, sizeof(where), "127.0.0.1:%s", port);
+    CU_ASSERT_STRING_EQUAL(err.where, where);
+    CU_ASSERT_CONTAINS(err.text, "cannot connect; strait calibrate net --listen");
+    CU_ASSERT_CONTAINS(err.text, "Connection refused");
+    probe(&err, "127.0.0.1", "no-such-service");
+    CU_ASSERT_EQUAL(err.code, STRAIT_ERR_INPUT);
+    CU_ASSERT_CONTAINS(err.text, "expected a host and a port");
+}
+
+/* Takes a connection, reads an order and answers with so many bytes of text; hangs up after less
+ * than an order. */
+struct stranger {
+    int fd;
+    size_t n_bytes;
+};
+
+static void *answer(void *of)
+{
+    const struct stranger *s = of;
+    char heard[STRAIT_PATH_ORDER_BYTES];
+    const char said[STRAIT_PATH_ORDER_BYTES] = "HTTP/1.1 400 Bad Request";
+    const int tcp = accept(s->fd, NULL, NULL);
+    if (recv(tcp, heard, sizeof(heard), MSG_WAITALL) == sizeof(heard) &&
+        send(tcp, said, s->n_bytes, MSG_NOSIGNAL) == (ssize_t)s->n_bytes &&
+        s->n_bytes == STRAIT_PATH_ORDER_BYTES)
+        recv(tcp, heard, 1, 0); /* until the other end leaves, or says more */
+    close(tcp);
+    return NULL;
+}
+
+static void strangers(void)
+{
+    static const struct {
+        size_t n_bytes;
+        enum strait_error_code code;
+        const char *text;
+    } cases[] = {
+        {0, STRAIT_ERR_SYSTEM, "the other end closed the connection"},
+        {STRAIT_PATH_ORDER_BYTES - 1, STRAIT_ERR_SYSTEM, "the other end closed the connection"},
+        {STRAIT_PATH_ORDER_BYTES, STRAIT_ERR_INPUT,
+         "expected strait calibrate net of this version at the other end"}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        char port[8];
+        struct stranger s = {listen_somewhere(port), cases[i].n_bytes};
+        struct strait_error err;
+        pthread_t thread;
+        CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, answer, &s), 0);
+        probe(&err, "127.0.0.1", port);
+        strait_test_context("%zu bytes: %s", cases[i].n_bytes, err.text);
+        CU_ASSERT_EQUAL(err.code, cases[i].code);
+        CU_ASSERT_CONTAINS(err.text, cases[i].text);
+        pthread_join(thread, NULL);
+        close(s.fd);
+    }
+    strait_test_context("%s", "");
+}
+
+static void print(const struct strait_error *err)
+{
+    printf("%s\n", err->text);
+    fflush(stdout);
+}
+
+/* A client that says so many bytes and hangs up. */
+static void visit(const char *port, const char *text)
+{
+    const struct sockaddr_in to = loopback(atoi(port));
+    int fd, tries = 0;
+    do {
+        fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        if (connect(fd, (const struct sockaddr *)&to, sizeof(to)) == 0)
+            break;
+        close(fd);
+        usleep(10000);
+        fd = -1;
+    } while (++tries < 1000);
+    CU_ASSERT_FATAL(fd >= 0);
+    CU_ASSERT_EQUAL(send(fd, text, strlen(text), MSG_NOSIGNAL), (ssize_t)strlen(text));
+    close(fd);
+}
+
+/* With nobody to tell it ends with the first; else it tells of each and serves the next. */
+static void outlives(void)
+{
+    char port[8], line[200], garbage[STRAIT_PATH_ORDER_BYTES + 1];
+    int ends[2];
+    close(listen_somewhere(port));
+    memset(garbage, 'x', sizeof(garbage) - 1);
+    garbage[sizeof(garbage) - 1] = '\0';
+    CU_ASSERT_EQUAL_FATAL(pipe(ends), 0);
+    const pid_t child = fork();
+    if (child == 0) {
+        dup2(ends[1], STDOUT_FILENO);
+        struct strait_error err = {0};
+        strait_path_serve(port, print, &err);
+        _exit(1);
+    }
+    close(ends[1]);
+    FILE *said = fdopen(ends[0], "r");
+    for (int i = 0; i < 2; i++) {
+        visit(port, i == 0 ? "" : garbage);
+        CU_ASSERT_PTR_NOT_NULL_FATAL(fgets(line, sizeof(line), said));
+        CU_ASSERT_CONTAINS(line, i == 0 ? "the other end closed the connection"
+                                        : "expected strait calibrate net of this version");
+    }
+    CU_ASSERT_EQUAL(waitpid(child, NULL, WNOHANG), 0);
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    fclose(said);
+    const pid_t once = fork();
+    if (once == 0) {
+        struct strait_error err = {0};
+        const int status = strait_path_serve(port, NULL, &err);
+        _exit(status == -1 && strstr(err.text, "the other end closed the connection") ? 0 : 1);
+    }
+    visit(port, "strait");
+    int status = -1;
+    waitpid(once, &status, 0);
+    CU_ASSERT_EQUAL(status, 0);
+}
+
+static void no_port(void)
+{
+    char port[8];
+    struct strait_error err = {0};
+    const int fd = listen_somewhere(port);
+    CU_ASSERT_EQUAL(strait_path_serve(port, NULL, &err), -1); /* it is taken */
+    CU_ASSERT_CONTAINS(err.text, "cannot listen");
+    err = (struct strait_error){0};
+    CU_ASSERT_EQUAL(strait_path_serve("no-such-service", NULL, &err), -1);
+    CU_ASSERT_CONTAINS(err.text, "expected a port");
+    close(fd);
+}
+
+static const struct strait_test tests[] = {
+    {"where nobody listens, and names of nothing", nobody},
+    {"ends that hang up or are no strait", strangers},
+    {"a listener outlives clients that fail, and tells of them", outlives},
+    {"a port that is taken or is none", no_port},
+};
+STRAIT_SUITE("emu/path/path_probe", tests);
