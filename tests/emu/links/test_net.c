@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include "tests/kit/judged.h"
 #include "tests/kit/links/net_transfer.h"
@@ -314,6 +315,40 @@ static void forked_child(void)
     strait_emu_net_free(w.net);
 }
 
+/* Three a node and 256: taken from what this user may have, else refused with both numbers. */
+static void descriptors(void)
+{
+    static const struct {
+        rlim_t may, has;
+        const char *refused;
+    } cases[] = {{300, 100, NULL},
+                 {261, 261, "2 nodes need 262 open files, this user may have 261"}};
+    for (size_t i = 0; i < 2; i++) {
+        const pid_t child = fork();
+        if (child == 0) {
+            const struct rlimit limit = {.rlim_cur = cases[i].has, .rlim_max = cases[i].may};
+            struct rlimit found;
+            struct world w;
+            struct strait_error err = {0};
+            world_init(&w, 2, 1e9, 0);
+            if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
+                _exit(1);
+            if (cases[i].refused)
+                _exit(strait_emu_net_up(&w.net, &w.plan, &err) == -1 &&
+                              err.code == STRAIT_ERR_HOST &&
+                              strcmp(err.text, cases[i].refused) == 0
+                          ? 0
+                          : 2);
+            if (!world_up(&w))
+                _exit(0); /* skipped, as the others say */
+            _exit(getrlimit(RLIMIT_NOFILE, &found) == 0 && found.rlim_cur == 262 ? 0 : 3);
+        }
+        int status = -1;
+        waitpid(child, &status, 0);
+        CU_ASSERT_EQUAL(status, 0);
+    }
+}
+
 static const struct strait_test tests[] = {
     {"stock ping sees the planned round trip", ping_sees_the_delay},
     {"a bulk transfer gets the planned rate less the headers, with and without overhead",
@@ -328,6 +363,7 @@ static const struct strait_test tests[] = {
     {"a cold message takes the round trips of slow start", slow_start},
     {"idleness resets the window only where the plan says so", idleness},
     {"eight clients fill one port exactly", eight_into_one},
+    {"descriptors of all nodes are allowed before, or refused", descriptors},
     {"a forked child enters one namespace and lets go of the rest", forked_child},
 };
 STRAIT_SUITE_WITH("emu/links/net", tests, .slow_s = 18, .release = true);
