@@ -78,7 +78,8 @@ typedef void (*strait_codec_take)(void *context, const uint32_t *index, const un
 /* Unless STATEFUL, any number of threads may use one state at once. */
 struct strait_codec_ops {
     const char *name;
-    const char *family; /* "lossless", "error-bounded", "quantiser", "sign", "sparsifier", "low-rank" */
+    /* "lossless", "error-bounded", "quantiser", "sign", "sparsifier", "low-rank" */
+    const char *family;
     const char *source; /* paper, library and version, or "own" */
     unsigned id;        /* identifies the codec on the wire, 1..255, never reused */
     unsigned flags;     /* enum strait_codec_flag */

@@ -35,7 +35,7 @@ struct answer {
     json_t *failures[STRAIT_ANSWER_BEST]; /* why there is no row; of emulations */
     size_t n_rows;
     struct strait_error *unchecked; /* why the first emulation that failed did; NULL: not asked */
-    const json_t *with_codec; /* the point whose codec's break-even is asked */
+    const json_t *with_codec;       /* the point whose codec's break-even is asked */
     json_t *break_even[N_AXES];
 };
 

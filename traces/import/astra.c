@@ -27,7 +27,7 @@ struct reader {
     struct strait_import *in;
     struct strait_source *s;
     struct strait_plain_layers layers;
-    json_t *collectives; /* {"fwd ALLREDUCE": bytes} */
+    json_t *collectives;         /* {"fwd ALLREDUCE": bytes} */
     double update, fwd_s, bwd_s; /* of layers before the first one with gradients */
     size_t n_without;
 };

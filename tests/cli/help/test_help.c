@@ -245,8 +245,7 @@ static void in_other_shells(void)
     static const char fish[] =
         "%s help --completion fish | source; function strait; %s $argv; end; "
         "complete -C 'strait run wan-'";
-    static const char zsh[] =
-        "%s help --completion zsh >\"$0\"/_strait && zsh -n \"$0\"/_strait";
+    static const char zsh[] = "%s help --completion zsh >\"$0\"/_strait && zsh -n \"$0\"/_strait";
     static char out[4096];
     char script[8500];
     program_set_up(&program);

@@ -335,8 +335,7 @@ static void descriptors(void)
                 _exit(1);
             if (cases[i].refused)
                 _exit(strait_emu_net_up(&w.net, &w.plan, &err) == -1 &&
-                              err.code == STRAIT_ERR_HOST &&
-                              strcmp(err.text, cases[i].refused) == 0
+                              err.code == STRAIT_ERR_HOST && strcmp(err.text, cases[i].refused) == 0
                           ? 0
                           : 2);
             if (!world_up(&w))
