@@ -7,6 +7,7 @@
 #include <unistd.h>
 #include "cli/kit/command.h"
 #include "cli/kit/memory.h"
+#include "core/host.h"
 
 /* Instead of libc's, for libquadmath, which linear algebra brings: it would register a conversion
  * for its numbers, and with one registered every printf takes a path that is half as fast. */
@@ -78,6 +79,7 @@ static void keep_standard_streams(void)
 int main(int argc, char **argv)
 {
     keep_standard_streams();
+    strait_blas_choose_core();
     strait_json_or_end();
     signal(SIGPIPE, SIG_IGN); /* a closed pipe is an error of the write, not our death */
     if (argc > 1 && strcmp(argv[1], "--version") == 0) {

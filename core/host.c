@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <cblas.h>
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <math.h>
 #include <sched.h>
@@ -168,4 +169,21 @@ const char *strait_blas_better_core(void)
         strcmp(openblas_get_corename(), "Prescott") != 0)
         return NULL;
     return best == STRAIT_SIMD_AVX512 ? "SkylakeX" : "Haswell";
+}
+
+/* It chooses while it is loaded, before main; these two, which builds for several processors have,
+ * make it choose again. */
+void strait_blas_choose_core(void)
+{
+    const char *better = strait_blas_better_core();
+    void *const forget = dlsym(RTLD_DEFAULT, "gotoblas_dynamic_quit"), *const choose = dlsym(
+                                                                           RTLD_DEFAULT,
+                                                                           "gotoblas_dynamic_init");
+    void (*calls[2])(void);
+    static_assert(sizeof(calls) == 2 * sizeof(forget), "POSIX has one kind of address");
+    if (!better || !forget || !choose || setenv("OPENBLAS_CORETYPE", better, 1) != 0)
+        return;
+    memcpy(calls, (void *const[]){forget, choose}, sizeof(calls));
+    calls[0]();
+    calls[1]();
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "core/host.h"
 #include "runner.h"
 #include "suite_run.h"
 #include "suites.h"
@@ -230,6 +231,7 @@ int main(int argc, char **argv)
     char program[PATH_MAX] = "", beside[PATH_MAX], strait[PATH_MAX + 16], seed[32];
     const char *given = getenv("STRAIT_SEED");
     struct options o = {.n_at_once = suites_at_once()};
+    strait_blas_choose_core(); /* as the program does */
     if (argc == 2 && strcmp(argv[1], "--help") == 0) {
         fputs(usage, stdout);
         return 0;
