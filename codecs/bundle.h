@@ -30,7 +30,8 @@ struct strait_slice {
 struct strait_bundle {
     struct strait_coder lossy, lossless;
     struct strait_bound bound; /* relative kinds are relative to each tensor */
-    uint64_t key, own;         /* of the random draws; each tensor derives its own */
+    uint64_t key, own, common; /* of the random draws; each tensor derives its own */
+    unsigned rank, n_ranks;    /* struct strait_request */
     double share;              /* struct strait_request */
 };
 

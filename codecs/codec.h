@@ -42,6 +42,9 @@ struct strait_request {
     struct strait_bound bound;
     uint64_t key;  /* of the random draws: equal keys, equal draws; for STOCHASTIC only */
     uint64_t own;  /* of draws that ranks with one key make each for itself: SHARED_KEY */
+    uint64_t common;        /* a key that all ranks have for these values, and */
+    unsigned rank, n_ranks; /* which of them encodes: draws can make up for those of the others;
+                             * n_ranks 0: there are none */
     float scale;   /* AGREED: the largest of all ranks' norms (strait_norm_of); 0: x's own */
     size_t n_rows; /* rows of the tensor as a row-major matrix; 0: a vector */
     double share;  /* of the values that `dgc` sends, in the place of its ratio; 0: as that says */

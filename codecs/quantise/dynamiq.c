@@ -13,7 +13,15 @@
  *
  * Not as published: there all ranks agree on means and norms first, by an all-reduce of 32 bits a
  * super-group; here each hop takes those of what it codes, and sends the mean and width, 18 bits.
- * Roundings of different ranks are independent, there they are correlated. */
+ *
+ * Roundings are correlated (Suresh et al., ICML 2022): of n ranks each draws for a value within an
+ * n-th of [0, 1) of its own. A rank rounds up where its draw is below the value's place between two
+ * levels, so every rank is unbiased alone, and of ranks with the same place, p, n p round up, to
+ * within one. In a ring partial sums have places of their own. Errors of two hops still have a
+ * covariance, that of their draws, which add up to n equal steps' having half the squared error of
+ * independent ones. The n-ths are dealt by a stride and a drawn shift, not by a permutation, so that
+ * hops that follow each other, whose steps are alike, draw far apart. The authors' code was not
+ * available: what they correlate, and how, may differ. */
 #include <float.h>
 #include <stdlib.h>
 #include "codecs/builtin.h"
@@ -26,6 +34,8 @@
 
 enum { HEAD_BYTES = 4, GROUP = 16, SUPER = 256, GROUPS = SUPER / GROUP, N_WIDTHS = 3 };
 enum { MEAN_AND_UNIT_BYTES = 4, MAX_LEVELS = 128 };
+enum { CORRELATED, INDEPENDENT };
+static const char *const roundings[] = {"correlated", "independent", NULL};
 
 /* The authors' for 2, 4 and 8 bits (cuda_hadamard.cu). */
 static const double epsilons[N_WIDTHS] = {0.23, 0.18, 0.1};
@@ -33,6 +43,7 @@ static const double epsilons[N_WIDTHS] = {0.23, 0.18, 0.1};
 struct dynamiq {
     struct strait_pool pool;
     unsigned budget; /* 1/256 bit */
+    bool is_correlated;
     float levels[N_WIDTHS][MAX_LEVELS], per_gap[N_WIDTHS][MAX_LEVELS];
 };
 
@@ -46,6 +57,9 @@ struct scratch {
 
 static const struct strait_param params[] = {
     {"budget", "bits of a value, scales and all included", .min = 2.75, .max = 8.75, .fallback = 5},
+    {"rounding", "of the ranks of a sum: errors that make up for each other, or independent ones",
+     STRAIT_PARAM_CHOICE, .min = 0, .max = INDEPENDENT, .fallback = CORRELATED,
+     .choices = roundings},
 };
 
 static unsigned bits_of(unsigned width)
@@ -78,6 +92,7 @@ static void init(void *state, const struct strait_codec_ops *ops, const double *
     (void)ops;
     strait_pool_init(&s->pool);
     s->budget = (unsigned)(values[0] * 256);
+    s->is_correlated = (int)values[1] == CORRELATED;
     for (unsigned w = 0; w < N_WIDTHS; w++)
         set_levels(s, w);
 }
@@ -215,23 +230,68 @@ static uint16_t bfloat_above(float x)
     return (uint16_t)((bits + 0xffff) >> 16);
 }
 
+struct draws {
+    struct strait_chance scales, values, shifts;
+    uint32_t place, n_ranks; /* n_ranks 1: independent */
+};
+
+/* Of a rank before the shift: about 0.38 n from the place of the rank before. */
+static uint32_t place_of(uint32_t rank, uint32_t n_ranks)
+{
+    uint32_t stride = 1 + (uint32_t)(0.38 * n_ranks);
+    for (uint32_t a = stride, b = n_ranks; b != 1; a = stride, b = n_ranks) {
+        while (a % b != 0) {
+            const uint32_t rest = a % b;
+            a = b;
+            b = rest;
+        }
+        if (b == 1) /* the greatest common divisor */
+            break;
+        stride++;
+    }
+    return (uint32_t)((uint64_t)rank * stride % n_ranks);
+}
+
+/* Draws for n values from `first` on, each in the n-th of [0, 1) that is this rank's there. */
+STRAIT_CLONED
+static void draw_apart(float *at, size_t n, struct draws d, uint32_t first)
+{
+    const float share = 1 / (float)d.n_ranks;
+    for (size_t i = 0; i < n; i++) {
+        const uint32_t index = first + (uint32_t)i,
+                       shift =
+                           (uint32_t)((uint64_t)strait_chance_bits(d.shifts, index) * d.n_ranks >>
+                                      32),
+                       sum = d.place + shift, place = sum < d.n_ranks ? sum : sum - d.n_ranks;
+        const float own = (float)(int32_t)(strait_chance_bits(d.values, index) >> 8) * 0x1p-24f;
+        const float drawn = ((float)(int32_t)place + own) * share;
+        at[i] = drawn < 1 ? drawn : 0x1.fffffep-1f;
+    }
+}
+
 /* Codes of v[n], which are divided by their groups' scales: the level at or below, and from there
  * up by chance. */
 STRAIT_CLONED
 static void draw(uint16_t *codes, const float *v, const float *share, size_t n, const float *levels,
-                 const float *per_gap, uint32_t n_levels, struct strait_chance chance,
-                 uint32_t first)
+                 const float *per_gap, uint32_t n_levels, struct draws d, uint32_t first)
 {
     uint32_t r[SUPER] = {0};
+    float at[SUPER], up[SUPER];
     for (uint32_t half = n_levels / 2; half > 0; half /= 2)
         for (size_t i = 0; i < n; i++)
             r[i] += levels[r[i] + half] <= share[i] ? half : 0;
-    for (size_t i = 0; i < n; i++) { /* per_gap is 0 at the last */
-        const float up = (share[i] - levels[r[i]]) * per_gap[r[i]];
-        const uint32_t level =
-            r[i] + (uint32_t)strait_chance_below(chance, first + (uint32_t)i, up);
-        codes[i] = (uint16_t)(level | (v[i] < 0 ? n_levels : 0));
+    for (size_t i = 0; i < n; i++) /* per_gap is 0 at the last */
+        up[i] = (share[i] - levels[r[i]]) * per_gap[r[i]];
+    if (d.n_ranks > 1) {
+        draw_apart(at, n, d, first);
+        for (size_t i = 0; i < n; i++) /* a value's place, not a magnitude's */
+            r[i] += v[i] < 0 ? at[i] >= 1 - up[i] : at[i] < up[i];
+    } else {
+        for (size_t i = 0; i < n; i++)
+            r[i] += (uint32_t)strait_chance_below(d.values, first + (uint32_t)i, up[i]);
     }
+    for (size_t i = 0; i < n; i++)
+        codes[i] = (uint16_t)(r[i] | (v[i] < 0 ? n_levels : 0));
 }
 
 /* Differences from the mean, and the largest magnitude of each group. Returns: the largest */
@@ -248,10 +308,6 @@ static float centre(float *v, float *of_group, const float *x, size_t n, float m
     }
     return most;
 }
-
-struct draws {
-    struct strait_chance scales, values;
-};
 
 static unsigned char *put_super(const struct dynamiq *s, unsigned char *out, const float *x,
                                 size_t n, float mean, unsigned width, struct draws chance,
@@ -275,8 +331,7 @@ static unsigned char *put_super(const struct dynamiq *s, unsigned char *out, con
         for (size_t i = g * GROUP; i < n && i < (g + 1) * GROUP; i++)
             share[i] = fabsf(v[i]) / per_scale;
     }
-    draw(codes, v, share, n, s->levels[width], s->per_gap[width], n_levels(width), chance.values,
-         first);
+    draw(codes, v, share, n, s->levels[width], s->per_gap[width], n_levels(width), chance, first);
     strait_pack(packed, codes, n, bits_of(width));
     return packed + strait_packed_bytes(n, bits_of(width));
 }
@@ -306,9 +361,13 @@ static int encode(void *state, unsigned char *out, size_t *len_bytes, const floa
     const size_t n_supers = supers_of(n_elems);
     struct scratch *piece = take(s, n_supers, err);
     struct strait_sequence keys = strait_sequence_at(request.key);
-    struct draws chance;
+    struct draws chance = {.shifts = strait_chance_at(request.common, 0), .n_ranks = 1};
     if (!piece)
         return -1;
+    if (s->is_correlated && request.n_ranks > 1) {
+        chance.place = place_of(request.rank, request.n_ranks);
+        chance.n_ranks = request.n_ranks;
+    }
     chance.scales = strait_chance_at(strait_sequence_next(&keys), 0);
     chance.values = strait_chance_at(strait_sequence_next(&keys), 0);
     for (size_t j = 0; j < n_supers; j++) {

@@ -100,6 +100,7 @@ struct strait_packet *strait_encode_at(struct strait_rank *r, struct strait_code
                                    .scales = within.scales,
                                    .key = key_of(w, shared, x->lo),
                                    .own = key_of(w, false, x->lo),
+                                   .common = key_of(w, true, x->lo),
                                    .err = &err};
         struct strait_job job = {.resource = STRAIT_CPU};
         struct strait_times times;

@@ -408,6 +408,9 @@ void strait_task_encode(void *arg)
     bundle.own = t->own;
     if (t->line)
         strait_reference_encode(t->line->values, (uint32_t)strait_codec_owner(t->codec)->me,
+    bundle.common = t->common;
+    bundle.rank = (unsigned)strait_codec_owner(t->codec)->me;
+    bundle.n_ranks = (unsigned)strait_codec_owner(t->codec)->point->run.n_ranks;
                                 &bundle, t->out, t->room_bytes, &t->len_bytes, t->slices,
                                 t->n_slices, strait_line_keeps(t->codec), t->err);
     else

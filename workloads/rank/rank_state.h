@@ -43,7 +43,7 @@ struct strait_task {
     const float *scales;               /* of each slice; NULL: their own */
     unsigned char *out;                /* for encode: room_bytes, at least what the codec needs */
     size_t room_bytes;
-    uint64_t key, own; /* of encode's random draws */
+    uint64_t key, own, common; /* of encode's random draws */
     size_t len_bytes;
     size_t moved_bytes;       /* for a copy to or from the accelerator */
     struct strait_error *err; /* set by the thread that ran it; NULL: no real payload, no failure */
