@@ -32,6 +32,7 @@ struct strait_experiment {
     const struct strait_strategy *strategy;
     double params[STRAIT_MAX_PARAMS]; /* in the order of strategy->params */
     struct strait_codec_choice up, down;
+    struct strait_codec_choice inside; /* up with the strategy's "inside_bits"; borrows from it */
     int n_clients, n_ranks;
     uint64_t seed;
     bool trains; /* for real: the next four say what; or none of it, beside `curves` */

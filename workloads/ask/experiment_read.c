@@ -182,6 +182,33 @@ static int check_references(const struct strait_experiment *e, struct strait_err
     return 0;
 }
 
+/* Inside a site the codec of gradients with another number of bits; 0, or no codec: none. */
+static int read_inside(struct strait_experiment *e, struct strait_error *err)
+{
+    const struct strait_codec_ops *ops = e->up.spec.ops;
+    const double bits = strait_experiment_has_param(e, "inside_bits")
+                            ? strait_experiment_param(e, "inside_bits")
+                            : 0;
+    const struct strait_codec_spec none = strait_codec_spec_default(strait_codec_find("none"));
+    e->inside = (struct strait_codec_choice){.spec = none, .lossless = none};
+    if (!(bits > 0) || ops == none.ops)
+        return 0;
+    unsigned i = 0;
+    while (i < ops->n_params && strcmp(ops->params[i].name, "bits") != 0)
+        i++;
+    if (i == ops->n_params || !ops->fixed_size)
+        return strait_refuse_at(err, e->file, "/strategy/inside_bits",
+                                "expected 0, since \"%s\" has no number of bits, found %g",
+                                ops->name, bits);
+    if (bits < ops->params[i].min || bits > ops->params[i].max)
+        return strait_refuse_at(err, e->file, "/strategy/inside_bits",
+                                "expected 0 or from %g to %g bits of \"%s\", found %g",
+                                ops->params[i].min, ops->params[i].max, ops->name, bits);
+    e->inside = e->up;
+    e->inside.spec.params[i] = bits;
+    return 0;
+}
+
 /* Codecs that name no profile take their times from the machine's, where it has one. */
 static void take_device_profile(struct strait_experiment *e)
 {
@@ -297,7 +324,7 @@ static int read_all(struct strait_experiment *e, struct strait_object *o, struct
                                      strait_experiment_chooses(e, "library", "open_mpi");
     choose_detail(e);
     take_device_profile(e);
-    if (check_leaving(e, err) != 0 || check_flows(e, err) != 0)
+    if (read_inside(e, err) != 0 || check_leaving(e, err) != 0 || check_flows(e, err) != 0)
         return -1;
     return strait_object_close(o, err);
 }

@@ -11,7 +11,7 @@
 
 struct strait_codec *strait_codec(struct strait_rank *r, const char *which)
 {
-    static const char *const names[STRAIT_N_CODECS] = {"up", "down", "none"};
+    static const char *const names[STRAIT_N_CODECS] = {"up", "down", "none", "inside"};
     struct strait_rank_state *w = strait_rank_state_of(r);
     int i = 0;
     while (i < STRAIT_N_CODECS && strcmp(names[i], which) != 0)

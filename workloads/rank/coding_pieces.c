@@ -92,18 +92,20 @@ void strait_set_share(struct strait_codec *c, double share)
 }
 
 /* Most ranks never ask for another bound. NULL: memory ran out. */
-/* NULL: `none` has no costs. */
+/* NULL: `none` has no costs. Inside a site it takes as long as with the codec's own bits. */
 static const struct strait_codec_cost *lossy_cost(const struct strait_codec *c)
 {
     const struct strait_codec_cost *const costs[STRAIT_N_CODECS] = {
-        &strait_codec_owner(c)->point->up, &strait_codec_owner(c)->point->down};
+        &strait_codec_owner(c)->point->up, &strait_codec_owner(c)->point->down, NULL,
+        &strait_codec_owner(c)->point->up};
     return costs[c->number];
 }
 
 static const struct strait_codec_cost *lossless_cost(const struct strait_codec *c)
 {
     const struct strait_codec_cost *const costs[STRAIT_N_CODECS] = {
-        &strait_codec_owner(c)->point->lossless_up, &strait_codec_owner(c)->point->lossless_down};
+        &strait_codec_owner(c)->point->lossless_up, &strait_codec_owner(c)->point->lossless_down,
+        NULL, &strait_codec_owner(c)->point->lossless_up};
     return costs[c->number];
 }
 
@@ -281,7 +283,7 @@ bool strait_size_is_fixed(struct strait_rank *r, const struct strait_codec *c,
                           const struct strait_tensor *x)
 {
     const struct strait_rank_state *w = strait_rank_state_of(r);
-    const void *sized = c - w->codecs < 2 ? w->point->sized_states[c - w->codecs] : NULL;
+    const void *sized = w->point->sized_states[c - w->codecs];
     const bool real = r->run->real_payload;
     struct sizing s = {c, real ? c->memory->lossy_state : sized,
                        real ? c->memory->lossless_state : NULL, true};
@@ -406,11 +408,11 @@ void strait_task_encode(void *arg)
     struct strait_bundle bundle = strait_codec_bundle(t->codec, t->bound);
     bundle.key = t->key;
     bundle.own = t->own;
-    if (t->line)
-        strait_reference_encode(t->line->values, (uint32_t)strait_codec_owner(t->codec)->me,
     bundle.common = t->common;
     bundle.rank = (unsigned)strait_codec_owner(t->codec)->me;
     bundle.n_ranks = (unsigned)strait_codec_owner(t->codec)->point->run.n_ranks;
+    if (t->line)
+        strait_reference_encode(t->line->values, (uint32_t)strait_codec_owner(t->codec)->me,
                                 &bundle, t->out, t->room_bytes, &t->len_bytes, t->slices,
                                 t->n_slices, strait_line_keeps(t->codec), t->err);
     else

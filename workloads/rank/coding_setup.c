@@ -68,8 +68,8 @@ void strait_coding_begin(struct strait_rank *r)
 {
     struct strait_rank_state *w = strait_rank_state_of(r);
     const struct strait_trial *p = w->point;
-    const struct strait_codec_choice *const choices[STRAIT_N_CODECS] = {
-        &p->experiment->up, &p->experiment->down, &p->plain};
+    const struct strait_codec_choice *choices[STRAIT_N_CODECS];
+    strait_trial_choices(choices, p);
     for (unsigned i = 0; i < STRAIT_N_CODECS; i++)
         w->codecs[i] = (struct strait_codec){.number = i, .choice = choices[i], .addressed = -1};
     const struct strait_codec *mine =

@@ -197,7 +197,8 @@ size_t strait_n_elems(const struct strait_tensor *x);
 float *strait_values(struct strait_rank *r, struct strait_tensor *x);
 
 /* Codec work; always charged. bound NAN: the experiment's. */
-/** The codec "up", "down", or "none" (plain values whatever the experiment says). */
+/** The codec "up", "down", "none" (plain values whatever the experiment says), or "inside": that of
+ *  "up" with the strategy's "inside_bits", where there are any. */
 struct strait_codec *strait_codec(struct strait_rank *r, const char *which);
 /** From now on `dgc` sends this share of the values instead of its "ratio"; in sized runs its bytes
  *  change in proportion. */

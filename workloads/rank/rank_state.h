@@ -89,8 +89,6 @@ struct strait_codec_memory {
     size_t written_bytes, larger_bytes;
 };
 
-enum { STRAIT_N_CODECS = 3 };
-
 /* A codec's states while ranks use them. */
 struct strait_opened {
     void *lossy_state, *lossless_state;
@@ -114,7 +112,7 @@ struct strait_rank_state {
     double add_bytes_per_s, copy_bytes_per_s; /* of its memory */
     double slowness; /* compute factor drawn for this rank; the experiment's comes on top */
     struct strait_prepared *prepared;            /* NULL: payload is sized */
-    struct strait_codec codecs[STRAIT_N_CODECS]; /* up, down, none */
+    struct strait_codec codecs[STRAIT_N_CODECS]; /* up, down, none, inside */
     struct strait_line *lines;                   /* references shared with other ranks */
     struct strait_tensor *follower; /* to decode what is passed over; NULL: nothing was */
     void **allocs;

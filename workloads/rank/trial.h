@@ -25,6 +25,8 @@ struct strait_reading {
     struct strait_readings of;
 };
 
+enum { STRAIT_N_CODECS = 4 }; /* of a rank: up, down, none, inside */
+
 struct strait_trial {
     const struct strait_experiment *experiment;
     const struct strait_profile *profile; /* the run's; a codec choice may name another */
@@ -41,7 +43,7 @@ struct strait_trial {
     char speeds_of[2][STRAIT_SPEC_CHARS];
     struct strait_codec_choice plain; /* `none`, whatever the experiment says */
     double add_bytes_per_s, copy_bytes_per_s;
-    void *sized_states[2];          /* up, down: for predict; NULL if sizes come from the profile */
+    void *sized_states[STRAIT_N_CODECS]; /* for predict; NULL if sizes come from the profile */
     struct strait_tensors *tensors; /* real payload only */
     struct strait_tensor_fill_plan
         *fills[3];                      /* by kind: weights, update, gradients; real payload only */
@@ -133,6 +135,9 @@ void strait_trial_free(struct strait_trial *p);
 
 /* --- inside this room ------------------------------------------------------------------------- */
 
+/** The choices of a rank's codecs, by their numbers. */
+void strait_trial_choices(const struct strait_codec_choice *choices[STRAIT_N_CODECS],
+                          const struct strait_trial *p);
 /** Fill the costs of both codecs, of their lossless ones and of memory; check those of all bounds
  *  that the strategy may use.
  *  Returns: 0, or -1 with *err INPUT when a profile has no entry */

@@ -41,12 +41,22 @@ static bool uses_stream(const struct strait_run *run, int src, int dst, int chan
     return src != dst && (!s->uses_stream || s->uses_stream(p->experiment, src, dst, channel));
 }
 
+void strait_trial_choices(const struct strait_codec_choice *choices[STRAIT_N_CODECS],
+                          const struct strait_trial *p)
+{
+    choices[0] = &p->experiment->up;
+    choices[1] = &p->experiment->down;
+    choices[2] = &p->plain;
+    choices[3] = &p->experiment->inside;
+}
+
 /* Sizes that follow from the shape alone come from an open codec, not from the profile; and where
  * they do, times may come from its other settings. */
 static int open_sized(struct strait_trial *p, struct strait_error *err)
 {
-    const struct strait_codec_choice *choices[2] = {&p->experiment->up, &p->experiment->down};
-    for (int i = 0; i < 2 && !(p->run.real_payload && p->run.measured_cost); i++) {
+    const struct strait_codec_choice *choices[STRAIT_N_CODECS];
+    strait_trial_choices(choices, p);
+    for (int i = 0; i < STRAIT_N_CODECS && !(p->run.real_payload && p->run.measured_cost); i++) {
         const struct strait_codec_spec *spec = &choices[i]->spec;
         const bool predicts = spec->ops->fixed_size || spec->ops->predict;
         if (predicts && strait_codec_open(spec->ops, &p->sized_states[i], spec->params, err) != 0)
@@ -57,8 +67,9 @@ static int open_sized(struct strait_trial *p, struct strait_error *err)
 
 static void close_sized(struct strait_trial *p)
 {
-    const struct strait_codec_choice *choices[2] = {&p->experiment->up, &p->experiment->down};
-    for (int i = 0; i < 2; i++)
+    const struct strait_codec_choice *choices[STRAIT_N_CODECS];
+    strait_trial_choices(choices, p);
+    for (int i = 0; i < STRAIT_N_CODECS; i++)
         if (p->sized_states[i])
             choices[i]->spec.ops->close(p->sized_states[i]);
 }

@@ -13,9 +13,9 @@
  * gather stays inside. The owner keeps its part uncoded.
  *
  * SDP4Bit (Jia et al., NeurIPS 2024): parameters as differences from what all have ("reference":
- * "last" of "download_codec"), gradients by `sum` two_level: first inside a node, uncoded here (8
- * bits there), then between the ranks that have the same place in their nodes, coded. Four ranks in
- * nodes of two; part p is rank p's:
+ * "last" of "download_codec"), gradients by `sum` two_level: first inside a node, with `inside_bits`
+ * (8; 0: uncoded), then between the ranks that have the same place in their nodes. Only what others
+ * are sent is coded; there, also what stays. Four ranks in nodes of two; part p is rank p's:
  *
  *             rank 0              rank 1              rank 2              rank 3
  *   start     a0 a1 a2 a3         b0 b1 b2 b3         c0 c1 c2 c3         d0 d1 d2 d3
@@ -171,7 +171,7 @@ static void sum_by_two_levels(struct strait_rank *lane, struct strait_tensor *x)
               here = site_ranks(strait_network(lane), n), first = me / here * here;
     for (int k = 1; k < here; k++)
         for (int owner = (me + k) % here; owner < n; owner += here)
-            give(lane, strait_codec(lane, "none"), x, first + (me + k) % here, owner);
+            give(lane, strait_codec(lane, "inside"), x, first + (me + k) % here, owner);
     for (int k = 1; k < here; k++)
         for (int owner = me % here; owner < n; owner += here)
             take(lane, x, first + (me + here - k) % here, owner);
@@ -360,6 +360,10 @@ static int check(const struct strait_experiment *e, struct strait_error *err)
         return strait_refuse_at(
             err, e->file, "/strategy/sum",
             "expected \"ring\" or \"direct\", since sites have different numbers of ranks");
+    if (how != TWO_LEVEL && strait_experiment_param(e, "inside_bits") > 0)
+        return strait_refuse_at(err, e->file, "/strategy/inside_bits",
+                                "expected 0, since only \"two_level\" sums inside sites, found %g",
+                                strait_experiment_param(e, "inside_bits"));
     return strait_all_reduce_check(e, how == RING ? STRAIT_AR_RING : STRAIT_AR_ALL_TO_ALL,
                                    sums[how], err);
 }
@@ -380,8 +384,10 @@ static const struct strait_param params[] = {
      .min = 0, .max = 1e4, .fallback = 1},
     {"sum",
      "gradients by a ring, coded at every hop, directly to their owners, coded once, or first "
-     "uncoded inside each site",
+     "inside each site",
      STRAIT_PARAM_CHOICE, .min = 0, .max = TWO_LEVEL, .fallback = RING, .choices = sums},
+    {"inside_bits", "of a value of \"codec\" inside a site, two_level; 0: uncoded there",
+     STRAIT_PARAM_INTEGER, .min = 0, .max = 32, .fallback = 0},
     {"again", "stage 3: before backward, parameters from all ranks or kept by each site",
      STRAIT_PARAM_CHOICE, .min = 0, .max = BY_SITE, .fallback = BY_ALL, .choices = agains},
     STRAIT_LAUNCH_PARAM,

@@ -159,6 +159,23 @@ static void two_levels_code_between_sites(void)
     strait_outcome_free(&o);
 }
 
+/* SDP4Bit: the same with 8 bits inside and 4 between, and parameters in 4; a block of 128 values has
+ * a unit of 4 bytes. Biases are lossless, 0.4 %, in all ten models. */
+static void two_levels_code_inside(void)
+{
+    json_t *set = sites_of(2);
+    json_object_set_new(set, "/codec", json_string("sdp4bit"));
+    json_object_set_new(set, "/download_codec", json_string("sdp4bit"));
+    struct strait_outcome o =
+        star_run("{\"name\":\"zero\",\"rounds\":1,\"stage\":2,\"sum\":\"two_level\","
+                 "\"inside_bits\":8}",
+                 6, set, &strait_fluid, false);
+    const double unit = 4.0 / 128, of_biases = 0.004 * (3 + 2 + 5) * 4,
+                 want = (3 * (1 + unit) + (2 + 5) * (0.5 + unit) + of_biases) * (double)CNN_ELEMS;
+    CU_ASSERT_DOUBLE_EQUAL((double)o.payload_bytes, want, 0.02 * want);
+    strait_outcome_free(&o);
+}
+
 #define BY_SITES                                                                                   \
     ",\"clients\":6,\"network\":{\"topology\":\"sites\",\"client\":{\"rate\":\"1 Gbps\",\"rtt\":"  \
     "\"1 ms\"},\"site\":{\"ranks\":2,\"rate\":\"100 Mbps\",\"rtt\":\"10 ms\"}}"
@@ -179,6 +196,31 @@ static void two_levels_sum_all(void)
         live_free(&o);
     }
     CU_ASSERT_DOUBLE_EQUAL(loss[1], loss[0], 1e-5 * loss[0]);
+}
+
+/* Gradients in 8 bits between sites. A step inside is 1 / 127 of a block's largest value with 8 bits
+ * and 1 with 2 bits: what the loss is off by is of noise with 16,000 times the squares. */
+static void bits_inside(void)
+{
+    static const char *const forms[] = {
+        "{\"name\":\"zero\",\"rounds\":30,\"unit\":\"90 B\",\"sum\":\"two_level\"}",
+        "{\"name\":\"zero\",\"rounds\":30,\"unit\":\"90 B\",\"sum\":\"two_level\","
+        "\"inside_bits\":8}",
+        "{\"name\":\"zero\",\"rounds\":30,\"unit\":\"90 B\",\"sum\":\"two_level\","
+        "\"inside_bits\":2}",
+    };
+    double loss[3];
+    for (int k = 0; k < 3; k++) {
+        struct live o;
+        if (!live_run_coded(&o, forms[k],
+                            BY_SITES ",\"codec\":{\"name\":\"sdp4bit\",\"bits\":8,\"hadamard\":0,"
+                                     "\"cutoff\":0,\"profile\":\"shards\"}"))
+            return;
+        loss[k] = o.trial->logs[0].scored[29].loss;
+        live_free(&o);
+    }
+    CU_ASSERT(loss[1] != loss[0]);
+    CU_ASSERT_AT_MOST(fabs(loss[1] - loss[0]), fabs(loss[2] - loss[0]) / 10);
 }
 
 /* Differences that lose no bit change nothing; SDP4Bit's of 4 bits move the parameters that ranks
@@ -216,16 +258,22 @@ static void differences(void)
 static void refuses(void)
 {
     static const struct {
-        const char *more, *part;
+        const char *form, *more, *part;
     } cases[] = {
-        {",\"codec\":\"topk\"", "expected a codec for \"ring\""},
-        {",\"download_codec\":\"topk\"", "whose sender remembers nothing"},
+        {"{\"name\":\"zero\"}", ",\"codec\":\"topk\"", "expected a codec for \"ring\""},
+        {"{\"name\":\"zero\"}", ",\"download_codec\":\"topk\"", "whose sender remembers nothing"},
+        {"{\"name\":\"zero\",\"inside_bits\":8}", ",\"codec\":\"sdp4bit\"",
+         "only \"two_level\" sums inside sites"},
+        {"{\"name\":\"zero\",\"sum\":\"two_level\",\"inside_bits\":8}", ",\"codec\":\"bf16\"",
+         "\"bf16\" has no number of bits"},
+        {"{\"name\":\"zero\",\"sum\":\"two_level\",\"inside_bits\":9}", ",\"codec\":\"sdp4bit\"",
+         "from 2 to 8 bits of \"sdp4bit\""},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct strait_error err = {0};
         struct live o;
-        CU_ASSERT_EQUAL(
-            live_try(&o, LIVE_QUADRATIC, "{\"name\":\"zero\"}", cases[i].more, false, 1, &err), -1);
+        CU_ASSERT_EQUAL(live_try(&o, LIVE_QUADRATIC, cases[i].form, cases[i].more, false, 1, &err),
+                        -1);
         CU_ASSERT_CONTAINS(err.text, cases[i].part);
         live_free(&o);
     }
@@ -238,7 +286,9 @@ static const struct strait_test tests[] = {
     {"units, codecs and gathers take the same time on SimGrid and fluid", same_on_simgrid},
     {"a rank steps its exact part, whatever was rounded on the wire", owner_is_exact},
     {"sums of two levels are coded between sites alone", two_levels_code_between_sites},
+    {"inside a site values have their own number of bits", two_levels_code_inside},
     {"sums of two levels are those of all ranks", two_levels_sum_all},
+    {"8 bits inside a site are nearer to none than 2", bits_inside},
     {"parameters as differences: exact without loss, near in 4 bits", differences},
     {"codecs that cannot be summed or remember what they sent are refused", refuses},
 };
