@@ -7,7 +7,14 @@
  * once, `delayed` along the mean of round t - 1, or `eager` with the rank's own share made new:
  *     own_t / M + (mean_(t - 1) - own_(t - 1) / M)
  * so that the steps that follow begin with what the rank has just learnt. Ranks then differ by
- * their own shares. */
+ * their own shares.
+ *
+ * `sends` layers is the schedule of the simulations in both papers: a fragment's layers are sent one
+ * by one, each when its backward pass ends, and only the forward pass of a layer waits for its
+ * sum. Layers 2 and 3 are a fragment here, overlap_steps 0:
+ *
+ *     rank   F0 F1 F2 F3 B3 B2 B1 B0   F0 F1 F2    F3 ...
+ *     lane                 3--- 2---------         layer 2 waits a little, layer 3 does not */
 #include "workloads/ask/experiment.h"
 #include "federated.h"
 #include "workloads/train/plans/fragments.h"
@@ -15,18 +22,23 @@
 
 enum { MIXED, DELAYED, EAGER };
 static const char *const outers[] = {"mixed", "delayed", "eager", NULL};
+enum { FRAGMENTS, LAYERS };
+static const char *const sent[] = {"fragments", "layers", NULL};
 enum { MOVED = 0, TO_COMM, REDUCED, END = -1 }; /* channels; messages are fragment numbers */
 
-struct fragment {
+struct fragment { /* or a layer of one */
     struct strait_tensor *update, *moved[2], *momentum, *global, *local;
     struct strait_tensor *own[2], *step; /* eager: this rank's shares; what the outer step takes */
     int n_begun;
+    long at;  /* the step of each period in which it is sent */
     long due; /* the step after which its outer step is taken; -1: not under way */
+    bool is_back;
 };
 struct streaming {
     struct strait_group world;
     struct fragment *fragments;
     int n, n_inner, outer;
+    long period; /* steps */
 };
 
 static struct strait_tensor *moved_now(const struct fragment *f)
@@ -97,54 +109,102 @@ static void end_fragment(struct strait_rank *r, struct streaming *s)
     f->due = -1;
 }
 
+/* Of the layers [lo, hi). */
+static struct fragment fragment_of(struct strait_rank *r, const struct streaming *s, int lo, int hi,
+                                   long at)
+{
+    struct fragment f = {.due = -1,
+                         .at = at,
+                         .update = strait_tensor(r, STRAIT_UPDATE, lo, hi),
+                         .global = strait_tensor(r, STRAIT_WEIGHTS, lo, hi),
+                         .local = strait_tensor(r, STRAIT_WEIGHTS, lo, hi)};
+    strait_learns(r, f.global);
+    strait_owns(r, f.local);
+    f.momentum = strait_tensor(r, STRAIT_SCRATCH, lo, hi);
+    f.moved[0] = strait_tensor(r, STRAIT_SCRATCH, lo, hi);
+    f.moved[1] = strait_tensor(r, STRAIT_SCRATCH, lo, hi);
+    for (int i = 0; i < 3 && s->outer != MIXED; i++)
+        *(i < 2 ? &f.own[i] : &f.step) = strait_like(r, f.moved[0]);
+    return f;
+}
+
 static struct streaming begin(struct strait_rank *r)
 {
     const struct strait_model *m = strait_model(r);
+    const bool by_layer = (int)strait_param(r, "sends") == LAYERS;
+    const int n = (int)strait_param(r, "fragments"), n_inner = (int)strait_param(r, "local_steps"),
+              gap = n_inner > n ? n_inner / n : 1;
     struct streaming s = {.world = strait_world(r, MOVED),
-                          .n = (int)strait_param(r, "fragments"),
-                          .n_inner = (int)strait_param(r, "local_steps"),
+                          .n = by_layer ? (int)m->n_layers : n,
+                          .n_inner = n_inner,
+                          .period = n_inner > n ? n_inner : n,
                           .outer = (int)strait_param(r, "outer")};
     size_t *sizes = strait_alloc(r, m->n_layers, sizeof(*sizes));
-    int *first = strait_alloc(r, (size_t)s.n + 1, sizeof(*first));
+    int *first = strait_alloc(r, (size_t)n + 1, sizeof(*first));
     for (size_t l = 0; l < m->n_layers; l++)
         sizes[l] = m->layers[l].n_elems;
-    strait_cut_fragments(first, s.n, sizes, (int)m->n_layers);
+    strait_cut_fragments(first, n, sizes, (int)m->n_layers);
     s.fragments = strait_alloc(r, (size_t)s.n, sizeof(*s.fragments));
-    for (int p = 0; p < s.n; p++) {
-        struct fragment *f = &s.fragments[p];
-        f->due = -1;
-        f->update = strait_tensor(r, STRAIT_UPDATE, first[p], first[p + 1]);
-        f->global = strait_tensor(r, STRAIT_WEIGHTS, first[p], first[p + 1]);
-        f->local = strait_tensor(r, STRAIT_WEIGHTS, first[p], first[p + 1]);
-        strait_learns(r, f->global);
-        strait_owns(r, f->local);
-        f->momentum = strait_tensor(r, STRAIT_SCRATCH, first[p], first[p + 1]);
-        f->moved[0] = strait_tensor(r, STRAIT_SCRATCH, first[p], first[p + 1]);
-        f->moved[1] = strait_tensor(r, STRAIT_SCRATCH, first[p], first[p + 1]);
-        for (int i = 0; i < 3 && s.outer != MIXED; i++)
-            *(i < 2 ? &f->own[i] : &f->step) = strait_like(r, f->moved[0]);
-    }
+    for (int p = 0; p < n; p++)
+        if (by_layer)
+            for (int l = first[p]; l < first[p + 1]; l++)
+                s.fragments[l] = fragment_of(r, &s, l, l + 1, (long)(p + 1) * gap);
+        else
+            s.fragments[p] =
+                fragment_of(r, &s, first[p], first[p + 1], (long)(p + 1) * n_inner / n);
     return s;
+}
+
+static void step_with_fragments(struct strait_rank *r, struct streaming *s, long step)
+{
+    strait_train(r, NULL, s->fragments[0].update, 1);
+    for (int p = 0; p < s->n; p++)
+        if ((step - 1) % s->period + 1 == s->fragments[p].at)
+            begin_fragment(r, s, p, step);
+    for (int p = 0; p < s->n; p++)
+        if (s->fragments[p].due == step)
+            end_fragment(r, s);
+}
+
+/* A layer's sum comes behind those of the layers above it, which are needed later. */
+static void end_layer(struct strait_rank *r, struct streaming *s, int l)
+{
+    struct fragment *f = &s->fragments[l];
+    while (!f->is_back)
+        s->fragments[strait_pend(r, REDUCED)].is_back = true;
+    f->is_back = false;
+    f->due = -1;
+    take_outer_step(r, f, moved_now(f));
+}
+
+static void step_with_layers(struct strait_rank *r, struct streaming *s, long step)
+{
+    for (int l = 0; l < s->n; l++) {
+        if (s->fragments[l].due >= 0 && s->fragments[l].due < step)
+            end_layer(r, s, l);
+        strait_forward(r, l);
+    }
+    for (int l = s->n - 1; l >= 0; l--) {
+        strait_backward(r, l);
+        if ((step - 1) % s->period + 1 == s->fragments[l].at)
+            begin_fragment(r, s, l, step);
+    }
+    strait_step(r, NULL, 0);
 }
 
 static void streaming_diloco(struct strait_rank *r)
 {
     struct streaming s = begin(r);
     struct strait_rank *lane = strait_spawn(r, communicate, &s);
+    const bool by_layer = (int)strait_param(r, "sends") == LAYERS;
     long step = 0;
     while (strait_round(r))
-        for (int i = 1; i <= s.n_inner; i++) {
-            strait_train(r, NULL, s.fragments[0].update, 1);
-            step++;
-            for (int p = 0; p < s.n; p++) /* fragment p: after step (p + 1) H / n of each round */
-                if (i == (p + 1) * s.n_inner / s.n)
-                    begin_fragment(r, &s, p, step);
-            for (int p = 0; p < s.n; p++)
-                if (s.fragments[p].due == step)
-                    end_fragment(r, &s);
-        }
+        for (int i = 0; i < s.n_inner; i++)
+            (by_layer ? step_with_layers : step_with_fragments)(r, &s, ++step);
     for (int p = 0; p < s.n; p++) /* after the run: no steps are left to overlap with */
-        if (s.fragments[p].due > step)
+        if (s.fragments[p].due >= 0 && by_layer)
+            end_layer(r, &s, p);
+        else if (s.fragments[p].due >= 0)
             end_fragment(r, &s);
     strait_post(r, TO_COMM, END);
     strait_join(r, lane);
@@ -154,7 +214,12 @@ static int check(const struct strait_experiment *e, struct strait_error *err)
 {
     const int n = (int)strait_experiment_param(e, "fragments");
     const int n_inner = (int)strait_experiment_param(e, "local_steps");
-    if ((size_t)n > e->model->n_layers || n > n_inner)
+    const bool by_layer = (int)strait_experiment_param(e, "sends") == LAYERS;
+    if (by_layer && e->trains)
+        return strait_refuse_at(err, e->file, "/strategy/sends",
+                                "expected \"fragments\" for real training, where layers change "
+                                "only when the step is done");
+    if ((size_t)n > e->model->n_layers || (n > n_inner && !by_layer))
         return strait_refuse_at(
             err, e->file, "/strategy/fragments",
             "expected at most the model's %zu layers and the %d local_steps, found %d",
@@ -166,6 +231,12 @@ static int check(const struct strait_experiment *e, struct strait_error *err)
                                 "before it is begun again, found %g",
                                 n_inner, strait_experiment_param(e, "overlap_steps"));
     return strait_all_reduce_check(e, STRAIT_AR_RING, "ring", err);
+}
+
+/* More fragments than a round has steps go on into the next round. */
+static int period(const struct strait_experiment *e)
+{
+    return strait_experiment_param(e, "fragments") <= strait_experiment_param(e, "local_steps");
 }
 
 static bool uses_stream(const struct strait_experiment *e, int src, int dst, int channel)
@@ -180,6 +251,10 @@ static const struct strait_param params[] = {
      .min = 1, .max = 1e6, .fallback = 100},
     {"fragments", "parts of the model, whole layers in a row", STRAIT_PARAM_INTEGER, .min = 1,
      .max = 1e4, .fallback = 3},
+    {"sends",
+     "a fragment after a step, or each of its layers when its backward pass ends; then more "
+     "fragments than local_steps follow step by step",
+     STRAIT_PARAM_CHOICE, .min = 0, .max = LAYERS, .fallback = FRAGMENTS, .choices = sent},
     {"overlap_steps", "inner steps beside which a fragment is all-reduced", STRAIT_PARAM_INTEGER,
      .min = 0, .max = 1e6, .fallback = 5},
     {"outer", "the outer step: late, mixed in; or at once, of the last round's mean or eager",
@@ -198,6 +273,6 @@ const struct strait_strategy strait_strategy_streaming_diloco = {
     STRAIT_PARAMS(params),
     .check = check,
     .uses_stream = uses_stream,
-    .period = strait_strategy_repeats,
+    .period = period,
     .rank_main = streaming_diloco,
 };

@@ -32,19 +32,24 @@ static void diloco_time(void)
 }
 
 /* All three move 2 (n - 1) x 4 N bytes a round in all; in 2 n (n - 1) messages, and streaming in as
- * many for each fragment. One rank sends nothing. */
+ * many for each fragment or layer. One rank sends nothing. */
 static void bytes(void)
 {
     static const char *const strategies[] = {
         "{\"name\":\"localsgd\",\"rounds\":2,\"local_steps\":6}",
         "{\"name\":\"diloco\",\"rounds\":2,\"local_steps\":6}",
         "{\"name\":\"streaming-diloco\",\"rounds\":2,\"local_steps\":6,\"fragments\":3,"
-        "\"overlap_steps\":2}"};
+        "\"overlap_steps\":2}",
+        "{\"name\":\"streaming-diloco\",\"rounds\":2,\"local_steps\":6,\"fragments\":2,"
+        "\"overlap_steps\":2,\"sends\":\"layers\"}",
+        "{\"name\":\"streaming-diloco\",\"rounds\":2,\"local_steps\":6,\"fragments\":2,"
+        "\"outer\":\"eager\",\"sends\":\"layers\"}"};
+    static const uint64_t n_pieces[] = {1, 1, 3, 4, 4}; /* the model has four layers */
     for (uint64_t n = 1; n <= 9; n++)
-        for (int k = 0; k < 3; k++) {
+        for (int k = 0; k < 5; k++) {
             struct strait_outcome o = star_run(strategies[k], (int)n, NULL, &strait_fluid, false);
             CU_ASSERT_EQUAL(o.payload_bytes, 2 * 2 * (n - 1) * 4 * CNN_ELEMS);
-            CU_ASSERT_EQUAL(o.n_messages, 2 * 2 * n * (n - 1) * (k == 2 ? 3 : 1));
+            CU_ASSERT_EQUAL(o.n_messages, 2 * 2 * n * (n - 1) * n_pieces[k]);
             strait_outcome_free(&o);
         }
 }
@@ -145,6 +150,50 @@ static void all_hidden(void)
     o = gpt2("{\"name\":\"diloco\",\"rounds\":4,\"local_steps\":30}", "5 Gbps");
     CU_ASSERT_DOUBLE_EQUAL(
         o.total_s, 4 * (30 * p.step_s + p.copy_s + p.average_s + p.copy_s + 3 * p.add_s), 1e-6);
+    strait_outcome_free(&o);
+}
+
+/* One fragment of all layers, H = 1, no overlap, memory that takes no time. At 1 Gbps a layer's sum
+ * A_l takes longer than the backward pass of the layer below it, so the lane is busy from the end of
+ * the last layer's backward pass on, and layer 0, which the next forward pass begins with, is last:
+ * the second round begins at forward + backward of the last layer + all A_l. The mark
+ * comes before the second round's sums. Sent as a whole both rounds take step + A. */
+static void layers_go_while_others_compute(void)
+{
+    for (int k = 0; k < 2; k++) {
+        char text[512];
+        snprintf(text, sizeof(text),
+                 "{\"schema\":\"strait-experiment/1\",\"model\":\"gpt2-small\",\"clients\":2,"
+                 "\"device\":{\"add\":\"1e9 GB/s\",\"copy\":\"1e9 GB/s\"},"
+                 "\"strategy\":{\"name\":\"streaming-diloco\",\"rounds\":2,\"local_steps\":1,"
+                 "\"fragments\":1,\"overlap_steps\":0,\"sends\":\"%s\"},"
+                 "\"network\":{\"client\":{\"rate\":\"1 Gbps\",\"rtt\":\"20 ms\"},"
+                 "\"tcp\":{\"initial_window\":\"1 GB\",\"window\":\"10 GB\"}}}",
+                 k == 0 ? "layers" : "fragments");
+        struct strait_outcome o = strait_outcome_of(text, json_object(), "default", &strait_fluid,
+                                                    (struct strait_trial_options){0});
+        const struct strait_model *m = o.experiment->model;
+        const double bytes_per_s = 1e9 / 8 * 1448 / 1538, step_s = strait_model_step_s(m);
+        double sums_s = 0;
+        for (size_t l = 0; k == 0 && l < m->n_layers; l++)
+            sums_s += 2 * ((4 * ceil((double)m->layers[l].n_elems / 2) + 96) / bytes_per_s + 0.02);
+        const double last_s = m->layers[m->n_layers - 1].bwd_s_p50 * o.point->layer_bwd_scale,
+                     whole_s = 2 * ((2 * (double)m->n_elems + 96) / bytes_per_s + 0.02);
+        CU_ASSERT_DOUBLE_EQUAL(
+            o.total_s, k == 0 ? m->fwd_s + last_s + sums_s + step_s : 2 * (step_s + whole_s), 1e-4);
+        strait_outcome_free(&o);
+    }
+}
+
+/* 5 fragments of the 4 layers' model are too many; 4 in 3 steps are sent in 4 steps when sent by
+ * layers: 12 steps send 3 models. */
+static void more_fragments_than_steps(void)
+{
+    struct strait_outcome o =
+        star_run("{\"name\":\"streaming-diloco\",\"rounds\":4,\"local_steps\":3,\"fragments\":4,"
+                 "\"overlap_steps\":1,\"sends\":\"layers\"}",
+                 2, NULL, &strait_fluid, false);
+    CU_ASSERT_EQUAL(o.payload_bytes, 3 * 2 * 4 * CNN_ELEMS);
     strait_outcome_free(&o);
 }
 
@@ -320,6 +369,8 @@ static const struct strait_test tests[] = {
     {"a round of DiLoCo takes its steps, a ring mean and an outer step", diloco_time},
     {"all three send 2 (n - 1) models a round, to the byte", bytes},
     {"a fragment's all-reduce hides behind a longer step and delays a shorter one", hidden_or_not},
+    {"layers are sent while those before them compute", layers_go_while_others_compute},
+    {"more fragments than steps go on into the next round", more_fragments_than_steps},
     {"streaming hides all of what DiLoCo waits for", all_hidden},
     {"SimGrid and fluid agree where two lanes want one core", same_on_simgrid},
     {"means are the float sums in ring order, outer steps follow from them", exact_sums},
