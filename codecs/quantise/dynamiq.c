@@ -21,7 +21,8 @@
  * covariance, that of their draws, which add up to n equal steps' having half the squared error of
  * independent ones. The n-ths are dealt by a stride and a drawn shift, not by a permutation, so that
  * hops that follow each other, whose steps are alike, draw far apart. The authors' code was not
- * available: what they correlate, and how, may differ. */
+ * available: what they correlate, and how, may differ.
+ */
 #include <float.h>
 #include <stdlib.h>
 #include "codecs/builtin.h"
@@ -232,11 +233,11 @@ static uint16_t bfloat_above(float x)
 
 struct draws {
     struct strait_chance scales, values, shifts;
-    uint32_t place, n_ranks; /* n_ranks 1: independent */
+    int32_t place, n_ranks; /* n_ranks 1: independent */
 };
 
-/* Of a rank before the shift: about 0.38 n from the place of the rank before. */
-static uint32_t place_of(uint32_t rank, uint32_t n_ranks)
+/* The n-th of a rank before the shift: about 0.38 n from that of the rank before. */
+static int32_t place_of(uint32_t rank, uint32_t n_ranks)
 {
     uint32_t stride = 1 + (uint32_t)(0.38 * n_ranks);
     for (uint32_t a = stride, b = n_ranks; b != 1; a = stride, b = n_ranks) {
@@ -249,23 +250,25 @@ static uint32_t place_of(uint32_t rank, uint32_t n_ranks)
             break;
         stride++;
     }
-    return (uint32_t)((uint64_t)rank * stride % n_ranks);
+    return (int32_t)((uint64_t)rank * stride % n_ranks);
 }
 
-/* Draws for n values from `first` on, each in the n-th of [0, 1) that is this rank's there. */
-STRAIT_CLONED
-static void draw_apart(float *at, size_t n, struct draws d, uint32_t first)
+/* Draws of 30 bits, each in the n-th that is this rank's there. By the place of a value, not of its
+ * magnitude: they count from the other side below 0. */
+STRAIT_INLINE void round_apart(uint32_t *r, const float *v, const float *up, size_t n,
+                               struct draws d, uint32_t first)
 {
-    const float share = 1 / (float)d.n_ranks;
+    const int32_t all = (1 << 30) - 1, width = (all + 1) / d.n_ranks;
+    const float per_rank = (float)d.n_ranks * 0x1p-24f, in_width = (float)width * 0x1p-24f;
     for (size_t i = 0; i < n; i++) {
-        const uint32_t index = first + (uint32_t)i,
-                       shift =
-                           (uint32_t)((uint64_t)strait_chance_bits(d.shifts, index) * d.n_ranks >>
-                                      32),
-                       sum = d.place + shift, place = sum < d.n_ranks ? sum : sum - d.n_ranks;
-        const float own = (float)(int32_t)(strait_chance_bits(d.values, index) >> 8) * 0x1p-24f;
-        const float drawn = ((float)(int32_t)place + own) * share;
-        at[i] = drawn < 1 ? drawn : 0x1.fffffep-1f;
+        const uint32_t index = first + (uint32_t)i;
+        const int32_t shift = (int32_t)(strait_chance_bits(d.shifts, index) >> 8),
+                      own = (int32_t)(strait_chance_bits(d.values, index) >> 8),
+                      sum = d.place + (int32_t)((float)shift * per_rank),
+                      place = sum - (sum < d.n_ranks ? 0 : d.n_ranks),
+                      at = place * width + (int32_t)((float)own * in_width),
+                      from = v[i] < 0 ? all : 0;
+        r[i] += (uint32_t)((at ^ from) < (int32_t)(up[i] * 0x1p30f));
     }
 }
 
@@ -276,20 +279,17 @@ static void draw(uint16_t *codes, const float *v, const float *share, size_t n, 
                  const float *per_gap, uint32_t n_levels, struct draws d, uint32_t first)
 {
     uint32_t r[SUPER] = {0};
-    float at[SUPER], up[SUPER];
+    float up[SUPER];
     for (uint32_t half = n_levels / 2; half > 0; half /= 2)
         for (size_t i = 0; i < n; i++)
             r[i] += levels[r[i] + half] <= share[i] ? half : 0;
     for (size_t i = 0; i < n; i++) /* per_gap is 0 at the last */
         up[i] = (share[i] - levels[r[i]]) * per_gap[r[i]];
-    if (d.n_ranks > 1) {
-        draw_apart(at, n, d, first);
-        for (size_t i = 0; i < n; i++) /* a value's place, not a magnitude's */
-            r[i] += v[i] < 0 ? at[i] >= 1 - up[i] : at[i] < up[i];
-    } else {
+    if (d.n_ranks > 1)
+        round_apart(r, v, up, n, d, first);
+    else
         for (size_t i = 0; i < n; i++)
             r[i] += (uint32_t)strait_chance_below(d.values, first + (uint32_t)i, up[i]);
-    }
     for (size_t i = 0; i < n; i++)
         codes[i] = (uint16_t)(r[i] | (v[i] < 0 ? n_levels : 0));
 }
@@ -365,8 +365,8 @@ static int encode(void *state, unsigned char *out, size_t *len_bytes, const floa
     if (!piece)
         return -1;
     if (s->is_correlated && request.n_ranks > 1) {
-        chance.place = place_of(request.rank, request.n_ranks);
-        chance.n_ranks = request.n_ranks;
+        chance.place = place_of(request.rank % request.n_ranks, request.n_ranks);
+        chance.n_ranks = (int32_t)request.n_ranks;
     }
     chance.scales = strait_chance_at(strait_sequence_next(&keys), 0);
     chance.values = strait_chance_at(strait_sequence_next(&keys), 0);
