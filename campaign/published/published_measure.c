@@ -95,6 +95,8 @@ static double metric_of(const json_t *row, const char *metric, const struct stra
                                  "encode");
     if (strcmp(metric, "codec_percent") == 0)
         return 100 * (path_s(row, "encode") + path_s(row, "decode")) / round_s;
+    if (strcmp(metric, "compute_percent") == 0)
+        return 100 * path_s(row, "compute") / round_s;
     if (strcmp(metric, "steady_s") == 0)
         return steady_s(json_object_get(row, "rounds_s"));
     if (strcmp(metric, "payload_mb_per_rank") == 0)

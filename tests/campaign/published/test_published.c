@@ -183,7 +183,9 @@ static void codec_figures(void)
         ROW("\"published\":1", "\"metric\":\"communication_s\""),
         ROW("\"published\":1", "\"metric\":\"encode_mb_per_s\"," CODED),
         ROW("\"published\":1", "\"metric\":\"codec_percent\"," CODED),
-        ROW("\"published\":1", "\"metric\":\"round_s\"," CODED)};
+        ROW("\"published\":1", "\"metric\":\"round_s\"," CODED),
+        ROW("\"published\":1", "\"metric\":\"round_s\""),
+        ROW("\"published\":1", "\"metric\":\"compute_percent\"")};
     const double mb = 4e-6 * 105866;
     char book[4096];
     book_of(book, rows, sizeof(rows) / sizeof(rows[0]));
@@ -194,6 +196,10 @@ static void codec_figures(void)
     CU_ASSERT(ours(json, 3) > 1.5 * mb / 12.5); /* MB/s of 100 Mbps */
     CU_ASSERT_DOUBLE_EQUAL(ours(json, 4), 30, 0.05);
     CU_ASSERT_DOUBLE_EQUAL(ours(json, 5) / 100 * ours(json, 6), mb / 30 + mb / 60, 5e-5);
+    /* what is not communication */
+    CU_ASSERT_DOUBLE_EQUAL(ours(json, 8) / 100 * ours(json, 7), ours(json, 7) - ours(json, 3),
+                           1e-9);
+    CU_ASSERT(ours(json, 8) > 0);
     json_decref(json);
 }
 
