@@ -365,13 +365,25 @@ static int describe(struct strait_profile *p, struct strait_error *err)
                : strait_error_memory(err, NULL);
 }
 
+static int add_entry(struct strait_profile *p, const struct strait_profile_entry *entry,
+                     struct strait_error *err)
+{
+    struct strait_profile_entry *e = new_entry(p, entry->kind, entry->model);
+    if (!e)
+        return strait_error_memory(err, "calibration");
+    *e = *entry;
+    p->n_entries++;
+    return 0;
+}
+
 /* Partial sums, where the strategy sends them, of the codec as the experiment sets it. */
 static int calibrate_sums(struct calibrating *of, const struct strait_experiment *e,
                           struct strait_error *err)
 {
     const struct strait_codec_spec *spec = &e->up.spec;
-    struct strait_profile_entry *entry;
-    char kind[sizeof(entry->kind)];
+    struct strait_profile_entry measured[STRAIT_MAX_SUM_ENTRIES];
+    char kind[STRAIT_KIND_CHARS];
+    int n = 0;
     if (!e->strategy->sums || e->n_clients < 2 || strcmp(spec->ops->name, "none") == 0 ||
         strait_feedback_needed(spec))
         return 0;
@@ -381,11 +393,11 @@ static int calibrate_sums(struct calibrating *of, const struct strait_experiment
     of->n_missing++;
     if (!of->effort)
         return 0;
-    if (!(entry = new_entry(of->profile, kind, e->model->name)))
-        return strait_error_memory(err, "calibration");
-    if (strait_sums_measure(entry, e, strait_uplink_kind(e), err) != 0)
+    if (strait_sums_measure(measured, &n, e, strait_uplink_kind(e), err) != 0)
         return -1;
-    of->profile->n_entries += entry->ratio > 0; /* 0: the codec takes none of the tensors */
+    for (int i = 0; i < n; i++)
+        if (add_entry(of->profile, &measured[i], err) != 0)
+            return -1;
     return 0;
 }
 

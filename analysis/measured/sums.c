@@ -12,6 +12,13 @@
 
 enum { MAX_BYTES = 128 << 20, MAX_TIMED = 6, N_READINGS = 5 };
 
+/* Of sums of n_ranks ranks' values, or of all: bytes and seconds. */
+struct tally {
+    int n_ranks;                    /* 0: of all */
+    double sent_bytes, coded_bytes; /* raw, and as encoded */
+    double timed_bytes, encode_s, decode_s;
+};
+
 /* One piece on its way from rank to rank. */
 struct piece {
     const struct strait_experiment *e;
@@ -27,8 +34,8 @@ struct piece {
     size_t n_most, n_slices, n_elems;
     unsigned char *room;
     size_t room_bytes;
-    double sent_bytes, coded_bytes; /* raw, and as encoded */
-    double timed_bytes, encode_s, decode_s;
+    struct tally tallies[STRAIT_MAX_SUM_ENTRIES]; /* the first of all */
+    int n_tallies;
 };
 
 static void release(struct piece *p)
@@ -62,6 +69,10 @@ static int init(struct piece *p, const struct strait_experiment *e,
     const struct strait_codec_spec *spec = &e->up.spec;
     *p = (struct piece){
         .e = e, .plan = plan, .bundle = {.lossy.ops = spec->ops, .bound = spec->bound}};
+    p->n_tallies = 1;
+    for (int k = 0; (k = strait_next_sum(k, e->n_clients)) > 0;)
+        if (p->n_tallies < STRAIT_MAX_SUM_ENTRIES)
+            p->tallies[p->n_tallies++].n_ranks = k;
     p->n_cuts = strait_sum_cuts(p->cuts, strait_experiment_sums(e), e->n_clients);
     for (int i = 0; i < p->n_cuts; i++) {
         const size_t n = m->n_elems / n_parts_of(p, &p->cuts[i]) + 2;
@@ -121,7 +132,7 @@ static int make_room(struct piece *p, struct strait_error *err)
 }
 
 /* Read how long the sum so far takes to encode and to decode. */
-static int time_sum(struct piece *p, struct strait_error *err)
+static int time_sum(struct piece *p, struct tally *of, struct strait_error *err)
 {
     struct strait_codec_times t;
     const struct strait_turns turns = {.from = p->slices,
@@ -131,9 +142,25 @@ static int time_sum(struct piece *p, struct strait_error *err)
                                        .warm = true};
     if (strait_time_turns(&t, &p->bundle, &turns, N_READINGS, 0, &p->sweeper, err) != 0)
         return -1;
-    p->timed_bytes += 4 * (double)p->n_elems;
-    p->encode_s += strait_typical_s(t.encode_s, t.n_repeats);
-    p->decode_s += strait_typical_s(t.decode_s, t.n_repeats);
+    of->timed_bytes += 4 * (double)p->n_elems;
+    of->encode_s += strait_typical_s(t.encode_s, t.n_repeats);
+    of->decode_s += strait_typical_s(t.decode_s, t.n_repeats);
+    return 0;
+}
+
+/* Of the sum so far, of k ranks and sent n_sent times, `bytes` as encoded. */
+static int count_sum(struct piece *p, int k, double n_sent, double bytes, bool timed,
+                     struct strait_error *err)
+{
+    for (int i = 0; i < p->n_tallies; i++) {
+        struct tally *of = &p->tallies[i];
+        if (i > 0 && of->n_ranks != k)
+            continue;
+        of->sent_bytes += n_sent * 4 * (double)p->n_elems;
+        of->coded_bytes += n_sent * bytes;
+        if (i > 0 && timed && n_sent > 0 && time_sum(p, of, err) != 0)
+            return -1;
+    }
     return 0;
 }
 
@@ -166,10 +193,9 @@ static int pass_on(struct piece *p, const struct strait_sum_cut *cut, int first_
         if (strait_bundle_encode(&p->bundle, p->room, p->room_bytes, &len_bytes, NULL, p->slices,
                                  p->n_slices, err) != 0)
             return -1;
-        const double n_sent = scale * cut->sent[k + 1];
-        p->sent_bytes += n_sent * 4 * (double)p->n_elems;
-        p->coded_bytes += n_sent * (double)(len_bytes - p->n_slices * STRAIT_BUNDLE_SLICE_BYTES);
-        if (timed && k == last / 2 && time_sum(p, err) != 0)
+        const size_t bytes = len_bytes - p->n_slices * STRAIT_BUNDLE_SLICE_BYTES;
+        if (count_sum(p, k + 1, scale * cut->sent[k + 1], (double)bytes, timed, err) != 0 ||
+            (timed && k == last / 2 && time_sum(p, &p->tallies[0], err) != 0))
             return -1;
     }
     return 0;
@@ -207,27 +233,42 @@ static struct strait_quantiles same(double x)
     return (struct strait_quantiles){x, x, x};
 }
 
-int strait_sums_measure(struct strait_profile_entry *entry, const struct strait_experiment *e,
-                        const char *kind, struct strait_error *err)
+/* `of` is the kind of the means. False: nothing like it was sent, or its name is too long. */
+static bool fill_entry(struct strait_profile_entry *entry, const struct tally *t, const char *of,
+                       const struct strait_experiment *e)
+{
+    if (!(t->timed_bytes > 0))
+        return false;
+    *entry = (struct strait_profile_entry){.bound = e->up.spec.bound};
+    entry->ratio = t->sent_bytes / t->coded_bytes;
+    entry->encode_bytes_per_s = t->timed_bytes / t->encode_s;
+    entry->decode_bytes_per_s = t->timed_bytes / t->decode_s;
+    entry->ratios = same(entry->ratio);
+    entry->encode = same(entry->encode_bytes_per_s);
+    entry->decode = same(entry->decode_bytes_per_s);
+    snprintf(entry->codec, sizeof(entry->codec), "%s", e->up.spec.ops->name);
+    snprintf(entry->kind, sizeof(entry->kind), "%s", of);
+    snprintf(entry->model, sizeof(entry->model), "%s", e->model->name);
+    strait_codec_settings_text(entry->settings, &e->up.spec);
+    return t->n_ranks == 0 || strait_sum_of_kind(entry->kind, of, t->n_ranks);
+}
+
+int strait_sums_measure(struct strait_profile_entry entries[STRAIT_MAX_SUM_ENTRIES], int *n,
+                        const struct strait_experiment *e, const char *kind,
+                        struct strait_error *err)
 {
     struct strait_tensors *tensors = NULL;
     struct strait_tensor_fill_plan *plan = NULL;
     struct piece p = {.e = e};
+    char of[STRAIT_KIND_CHARS];
     const int failed = strait_tensors_load(&tensors, e->tensors, err) != 0 ||
                        strait_tensor_fill_plan_new(&plan, e->model, tensors, kind,
                                                    STRAIT_FILL_HELD_OUT, err) != 0 ||
                        init(&p, e, plan, err) != 0 || measure_all(&p, err) != 0;
-    if (!failed && p.timed_bytes > 0) {
-        entry->ratio = p.sent_bytes / p.coded_bytes;
-        entry->encode_bytes_per_s = p.timed_bytes / p.encode_s;
-        entry->decode_bytes_per_s = p.timed_bytes / p.decode_s;
-        entry->ratios = same(entry->ratio);
-        entry->encode = same(entry->encode_bytes_per_s);
-        entry->decode = same(entry->decode_bytes_per_s);
-        entry->bound = e->up.spec.bound;
-        snprintf(entry->codec, sizeof(entry->codec), "%s", e->up.spec.ops->name);
-        strait_codec_settings_text(entry->settings, &e->up.spec);
-    }
+    strait_sums_kind(of, strait_experiment_sums(e), kind, e->n_clients);
+    *n = 0;
+    for (int i = 0; i < p.n_tallies && !failed; i++)
+        *n += fill_entry(&entries[*n], &p.tallies[i], of, e);
     release(&p);
     strait_tensor_fill_plan_free(plan);
     strait_tensors_free(tensors);

@@ -115,18 +115,20 @@ static bool is_among(const char *name, const char *const *names)
     return *names;
 }
 
-/* "grad", or "grad sum 4": of partial sums in a ring of so many ranks; "grad halving 4": in another
- * all-reduce. */
+/* "grad", or "grad sum 4": of partial sums in a ring of so many ranks, "grad sum 4/2": of those of
+ * them that are of two ranks; "grad halving 4": in another all-reduce. */
 static bool is_kind(const char *kind)
 {
     static const char *const kinds[] = {"param", "update", "grad", "change", "any", NULL},
                              *const sums[] = {"sum", "halving", "tree", "all_to_all", NULL};
-    char name[16], how[16], tail;
-    int n_ranks;
-    const int n = sscanf(kind, "%15[a-z] %15[a-z_] %d%c", name, how, &n_ranks, &tail);
+    char name[16], how[16];
+    int n_ranks, n_added = 1, end = 0;
     if (!strchr(kind, ' '))
         return is_among(kind, kinds);
-    return n == 3 && is_among(name, kinds) && is_among(how, sums) && n_ranks > 1;
+    return sscanf(kind, "%15[a-z] %15[a-z_] %d%n/%d%n", name, how, &n_ranks, &end, &n_added,
+                  &end) >= 3 &&
+           kind[end] == '\0' && is_among(name, kinds) && is_among(how, sums) && n_ranks > 1 &&
+           n_added >= 1 && n_added <= n_ranks;
 }
 
 static int read_entry(struct strait_profile_entry *e, struct strait_object *o,

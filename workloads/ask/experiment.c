@@ -96,6 +96,17 @@ const char *strait_sums_kind(char buf[STRAIT_KIND_CHARS], const char *how, const
     return buf;
 }
 
+int strait_next_sum(int k, int n_ranks)
+{
+    const int twice = k > 0 ? 2 * k : 1;
+    return k >= n_ranks ? 0 : twice < n_ranks ? twice : n_ranks;
+}
+
+bool strait_sum_of_kind(char buf[STRAIT_KIND_CHARS], const char *of, int k)
+{
+    return snprintf(buf, STRAIT_KIND_CHARS, "%s/%d", of, k) < STRAIT_KIND_CHARS;
+}
+
 int strait_experiment_n_workers(const struct strait_experiment *e)
 {
     return e->strategy->n_workers ? e->strategy->n_workers(e) : e->n_clients;

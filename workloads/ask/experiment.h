@@ -79,6 +79,14 @@ const char *strait_experiment_sums(const struct strait_experiment *e);
  *  Returns: buf */
 const char *strait_sums_kind(char buf[STRAIT_KIND_CHARS], const char *how, const char *kind,
                              int n_ranks);
+/** Of how many ranks the sums are that have an entry of their own, "grad sum 4/2": 1, 2, 4, ... and
+ *  n_ranks.
+ *  In:      k  0 at first
+ *  Returns: the next one after k; 0: there is none */
+int strait_next_sum(int k, int n_ranks);
+/** In:      of  what strait_sums_kind gave
+ *  Returns: whether buf has room for it */
+bool strait_sum_of_kind(char buf[STRAIT_KIND_CHARS], const char *of, int k);
 
 /** Ranks with data of their own, where it trains. */
 int strait_experiment_n_workers(const struct strait_experiment *e);

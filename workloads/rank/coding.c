@@ -149,6 +149,12 @@ struct strait_packet *strait_encode(struct strait_rank *r, struct strait_codec *
     return strait_encode_at(r, c, (struct strait_within){.bound = bound}, x);
 }
 
+struct strait_packet *strait_encode_sum(struct strait_rank *r, struct strait_codec *c, int n_ranks,
+                                        struct strait_tensor *x)
+{
+    return strait_encode_at(r, c, (struct strait_within){.bound = NAN, .of_ranks = n_ranks}, x);
+}
+
 struct strait_packet *strait_encode_within(struct strait_rank *r, struct strait_codec *c,
                                            const struct strait_bound *by_row,
                                            struct strait_tensor *x)

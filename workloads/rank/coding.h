@@ -65,6 +65,7 @@ struct strait_within {
     double bound;
     const struct strait_bound *by_row;
     const float *scales; /* of each tensor that is encoded; NULL: their own */
+    int of_ranks;        /* to estimate: the values are sums of so many ranks'; 0: unknown */
     unsigned n_added;    /* to estimate a sum of so many packets; below 2: one packet */
 };
 struct strait_packet *strait_encode_at(struct strait_rank *r, struct strait_codec *c,

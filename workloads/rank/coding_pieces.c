@@ -119,14 +119,17 @@ static struct strait_cached_costs *cached_costs(struct strait_codec *c)
 /* Look a bound up in the profile once: rounds and parts of tensors share the result. With real
  * payload the profile tells times alone, and where it lacks the bound those of the experiment's
  * do. */
-static struct strait_codec_cost cost_at(struct strait_rank *r, struct strait_codec *c, double bound,
+static struct strait_codec_cost cost_at(struct strait_rank *r, struct strait_codec *c,
+                                        const struct strait_within *within, double bound,
                                         bool changes)
 {
     struct strait_rank_state *w = strait_rank_state_of(r);
     struct strait_error err = {0};
     const double own = c->choice->spec.bound.value;
     if (isnan(bound) || bound == own)
-        return changes ? w->point->changes[c - w->codecs] : *lossy_cost(c);
+        return changes          ? w->point->changes[c - w->codecs]
+               : c->number == 0 ? strait_trial_sum_cost(w->point, within->of_ranks)
+                                : *lossy_cost(c);
     pthread_mutex_lock(&w->mutex);
     struct strait_codec_cost cost = {0};
     struct strait_cached_costs *cached = cached_costs(c);
@@ -153,9 +156,10 @@ static void estimate_row(void *arg, const struct strait_param_row *row, size_t l
     const struct strait_codec_ops *ops = e->codec->choice->spec.ops;
     const bool lossy = strait_codec_is_lossy(e->codec, row) || ops->flags & STRAIT_CODEC_LOSSLESS;
     const struct strait_bound bound = bound_of(e->codec, strait_model(e->rank), e->within, row);
-    const struct strait_codec_cost own = lossy && bound.kind == e->codec->choice->spec.bound.kind
-                                             ? cost_at(e->rank, e->mine, bound.value, e->changes)
-                                             : e->lossy;
+    const struct strait_codec_cost own =
+        lossy && bound.kind == e->codec->choice->spec.bound.kind
+            ? cost_at(e->rank, e->mine, e->within, bound.value, e->changes)
+            : e->lossy;
     const struct strait_codec_cost *cost = lossy ? &own : lossless_cost(e->codec);
     const double raw_bytes = 4.0 * (double)(hi - lo);
     const size_t exact_bytes =
@@ -184,7 +188,7 @@ static struct strait_estimate estimate(struct strait_rank *r, struct strait_code
                            .mine = c,
                            .within = &within,
                            .changes = changes,
-                           .lossy = cost_at(r, c, within.bound, changes),
+                           .lossy = cost_at(r, c, &within, within.bound, changes),
                            .sized_state = w->point->sized_states[c - w->codecs]};
     const size_t n = each_row(w, t, estimate_row, &e);
     e.of.bytes = ceil(e.of.bytes + (double)n * STRAIT_BUNDLE_SLICE_BYTES) +
@@ -197,7 +201,7 @@ struct strait_estimates {
     struct strait_estimate_of {
         double bound, share;
         size_t lo, hi;
-        int codec;
+        int codec, of_ranks;
         bool changes, is_known;
         struct strait_estimate is;
     } slots[STRAIT_ESTIMATES];
@@ -206,7 +210,7 @@ struct strait_estimates {
 static bool is_same(const struct strait_estimate_of *a, const struct strait_estimate_of *b)
 {
     return a->is_known && a->lo == b->lo && a->hi == b->hi && a->codec == b->codec &&
-           a->changes == b->changes && a->share == b->share &&
+           a->changes == b->changes && a->of_ranks == b->of_ranks && a->share == b->share &&
            (a->bound == b->bound || (isnan(a->bound) && isnan(b->bound)));
 }
 
@@ -223,6 +227,7 @@ struct strait_estimate strait_codec_estimate(struct strait_rank *r, struct strai
                                       .lo = t->lo,
                                       .hi = t->hi,
                                       .codec = (int)(c - w->codecs),
+                                      .of_ranks = w->point->n_sums > 0 ? within.of_ranks : 0,
                                       .changes = changes,
                                       .is_known = true};
     const uint64_t key = ((uint64_t)t->lo * 31 + (uint64_t)t->hi) * 0x9e3779b97f4a7c15u;

@@ -222,6 +222,10 @@ bool strait_coding_cost(struct strait_rank *r, struct strait_coding_cost *cost,
  *  dropped. */
 struct strait_packet *strait_encode(struct strait_rank *r, struct strait_codec *c, double bound,
                                     struct strait_tensor *x);
+/** The same within the experiment's bound, of a sum of so many ranks' values: sized runs take what
+ *  such sums cost, where the profile tells. */
+struct strait_packet *strait_encode_sum(struct strait_rank *r, struct strait_codec *c, int n_ranks,
+                                        struct strait_tensor *x);
 /** The same with a bound for each parameter tensor: by_row has one for each row of the model, of a
  *  kind that the codec supports. Lossless tensors stay lossless. In a sized run the kind must be
  *  that of the codec's own bound. */

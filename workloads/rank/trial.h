@@ -18,6 +18,13 @@ struct strait_codec_cost {
     double encode_bytes_per_s, decode_bytes_per_s, encode_fixed_s, decode_fixed_s;
 };
 
+/* The same of sums of so many ranks' values, which are coded as they are summed. */
+struct strait_sum_cost {
+    int n_ranks;
+    struct strait_codec_cost of;
+};
+enum { STRAIT_MAX_SUM_COSTS = 20 };
+
 /* Readings of one kind of measured work, shared by all ranks of a run. */
 enum { STRAIT_MAX_READINGS = 512 };
 struct strait_reading {
@@ -32,6 +39,9 @@ struct strait_trial {
     const struct strait_profile *profile; /* the run's; a codec choice may name another */
     struct strait_profile *own_profiles[2];
     struct strait_codec_cost up, down, lossless_up, lossless_down;
+    /* Of the codec up, by ascending numbers of ranks; n_sums 0: the profile has their mean alone */
+    struct strait_sum_cost sums[STRAIT_MAX_SUM_COSTS];
+    int n_sums;
     /* up, down: cost of parameters coded against a reference ("change"). has_changes: the profile
      * has it; else it is the cost without a reference. */
     struct strait_codec_cost changes[2];
@@ -104,6 +114,9 @@ struct strait_trial_options {
  *  measured range. */
 int strait_trial_cost(struct strait_codec_cost *out, const struct strait_trial *p, int direction,
                       bool changes, double bound, struct strait_error *err);
+/** What coding a sum of so many ranks' values costs within the experiment's bound: between two that
+ *  the profile has, linear in the logarithm of their number. n_ranks 0: unknown, their mean. */
+struct strait_codec_cost strait_trial_sum_cost(const struct strait_trial *p, int n_ranks);
 /** Prepare a point. Borrows experiment and profile until free. With a server and real payload,
  *  clients whose tensors take more than 4 GB together share those of rank 1; the row says so.
  *  Errors:  INPUT when the profile has no entry for a codec at this bound */

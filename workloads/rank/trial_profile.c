@@ -33,6 +33,9 @@ const char *strait_trial_profile_hash(char key[STRAIT_KEY_CHARS], const struct s
                             strait_hash_bytes(memory, speeds, sizeof(speeds)));
     bool whole = true;
     const struct strait_codec_choice *choices[2] = {&p->experiment->up, &p->experiment->down};
+    for (int i = 0; all && i < p->n_sums; i++)
+        json_array_append_new(
+            all, json_string(strait_hash_bytes(entry, &p->sums[i].of, sizeof(p->sums[i].of))));
     for (int i = 0; all && i < 2; i++)
         if (choices[i]->reference)
             json_array_append_new(
@@ -136,6 +139,17 @@ static const char *kind_of(const struct strait_experiment *e, int direction)
     return e->strategy->downlink_kind ? e->strategy->downlink_kind : "param";
 }
 
+static bool has_entry(const struct strait_profile *from, const struct strait_codec_spec *spec,
+                      const char *kind, const char *model)
+{
+    for (size_t i = 0; i < from->n_entries; i++)
+        if (strcmp(from->entries[i].kind, kind) == 0 &&
+            strcmp(from->entries[i].codec, spec->ops->name) == 0 &&
+            strcmp(from->entries[i].model, model) == 0)
+            return true;
+    return false;
+}
+
 /* The kind of what is coded: of partial sums where the strategy adds and the profile has them, if
  * not of its all-reduce then of a ring. */
 static const char *coded_kind(char buf[STRAIT_KIND_CHARS], const struct strait_trial *p,
@@ -149,13 +163,52 @@ static const char *coded_kind(char buf[STRAIT_KIND_CHARS], const struct strait_t
         return kind;
     for (int ring = 0; ring < 2; ring++) {
         strait_sums_kind(buf, ring ? "sum" : strait_experiment_sums(e), kind, e->n_clients);
-        for (size_t i = 0; i < from->n_entries; i++)
-            if (strcmp(from->entries[i].kind, buf) == 0 &&
-                strcmp(from->entries[i].codec, spec->ops->name) == 0 &&
-                strcmp(from->entries[i].model, e->model->name) == 0)
-                return buf;
+        if (has_entry(from, spec, buf, e->model->name))
+            return buf;
     }
     return kind;
+}
+
+/* A sum fills its range more evenly the more ranks it is of, so it has its own size. */
+static void find_sums(struct strait_trial *p)
+{
+    const struct strait_experiment *e = p->experiment;
+    const struct strait_profile *from = profile_of(p, 0, &e->up.spec);
+    char buf[STRAIT_KIND_CHARS], own[STRAIT_KIND_CHARS];
+    const char *mean = coded_kind(buf, p, 0);
+    for (int k = strait_next_sum(0, e->n_clients); k > 0 && p->n_sums < STRAIT_MAX_SUM_COSTS;
+         k = strait_next_sum(k, e->n_clients)) {
+        struct strait_sum_cost *sum = &p->sums[p->n_sums];
+        if (!strait_sum_of_kind(own, mean, k) || !has_entry(from, &e->up.spec, own, e->model->name))
+            continue;
+        if (find_cost(&sum->of, NULL, p, 0, &e->up.spec, own, NULL) == 0) {
+            sum->n_ranks = k;
+            p->n_sums++;
+        }
+    }
+}
+
+static double between(double a, double b, double share)
+{
+    return 1 / ((1 - share) / a + share / b);
+}
+
+struct strait_codec_cost strait_trial_sum_cost(const struct strait_trial *p, int n_ranks)
+{
+    int at = 0;
+    if (p->n_sums == 0 || n_ranks < 1)
+        return p->up;
+    while (at < p->n_sums && p->sums[at].n_ranks < n_ranks)
+        at++;
+    if (at == p->n_sums || at == 0 || p->sums[at].n_ranks == n_ranks)
+        return p->sums[at < p->n_sums ? at : at - 1].of;
+    const struct strait_sum_cost *a = &p->sums[at - 1], *b = &p->sums[at];
+    const double share = log((double)n_ranks / a->n_ranks) / log((double)b->n_ranks / a->n_ranks);
+    struct strait_codec_cost cost = a->of;
+    cost.ratio = between(a->of.ratio, b->of.ratio, share);
+    cost.encode_bytes_per_s = between(a->of.encode_bytes_per_s, b->of.encode_bytes_per_s, share);
+    cost.decode_bytes_per_s = between(a->of.decode_bytes_per_s, b->of.decode_bytes_per_s, share);
+    return cost;
 }
 
 int strait_trial_cost(struct strait_codec_cost *out, const struct strait_trial *p, int direction,
@@ -262,6 +315,7 @@ int strait_trial_find_costs(struct strait_trial *p, struct strait_error *err)
             return -1;
         find_changes(p, i);
     }
+    find_sums(p);
     p->add_bytes_per_s = e->add_bytes_per_s > 0 ? e->add_bytes_per_s : p->profile->add_bytes_per_s;
     p->copy_bytes_per_s =
         e->copy_bytes_per_s > 0 ? e->copy_bytes_per_s : p->profile->copy_bytes_per_s;
@@ -272,5 +326,7 @@ int strait_trial_find_costs(struct strait_trial *p, struct strait_error *err)
         forget_cost(&p->changes[i]);
         forget_cost(lossless[i]);
     }
+    for (int i = 0; i < p->n_sums && forgets_costs(p); i++)
+        forget_cost(&p->sums[i].of);
     return 0;
 }

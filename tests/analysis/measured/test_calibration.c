@@ -64,7 +64,8 @@ static void no_codec(void)
 
 /* A ring of 4 on fashion-mlp, whose ranks have excerpts of their own: sums of independent values
  * fill their range more evenly, so that they need more bits, at most log2(4) of them and one more
- * for the ranges of pieces. */
+ * for the ranges of pieces. A part is sent once each of 1, 2 and 3 ranks and thrice of 4, so the
+ * mean lies between 1 and 4. */
 static void sums(void)
 {
     const char *settings[] = {"/model=fashion-mlp", "/clients=4", "/strategy={\"name\":\"bsp\"}",
@@ -78,6 +79,14 @@ static void sums(void)
     CU_ASSERT(32 / sum.ratio > 32 / one.ratio && 32 / sum.ratio < 32 / one.ratio + 3);
     expect_speed(sum.encode_bytes_per_s);
     expect_speed(sum.decode_bytes_per_s);
+    static const char *const kinds[] = {"grad sum 4/1", "grad sum 4/2", "grad sum 4/4"};
+    struct strait_profile_cost of[3];
+    for (int i = 0; i < 3; i++) {
+        CU_ASSERT_EQUAL(find_published(&of[i], p, "sz", bound, kinds[i], "fashion-mlp", &err), 0);
+        expect_speed(of[i].encode_bytes_per_s);
+    }
+    CU_ASSERT(of[0].ratio > of[1].ratio && of[1].ratio > of[2].ratio);
+    CU_ASSERT(sum.ratio < of[0].ratio && sum.ratio > of[2].ratio);
     strait_profile_free(p);
 }
 

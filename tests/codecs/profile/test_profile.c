@@ -121,9 +121,11 @@ static void preference(void)
 static void sums(void)
 {
     struct strait_error err = {0};
-    struct strait_profile *p = load_entries(ENTRY("grad sum 4", "", "3"), &err);
+    struct strait_profile *p =
+        load_entries(ENTRY("grad sum 4", "", "3") ", " ENTRY("grad sum 4/2", "", "5"), &err);
     CU_ASSERT_PTR_NOT_NULL_FATAL(p);
     CU_ASSERT_STRING_EQUAL(p->entries[0].kind, "grad sum 4");
+    CU_ASSERT_STRING_EQUAL(p->entries[1].kind, "grad sum 4/2");
     strait_profile_free(p);
 }
 
@@ -161,6 +163,9 @@ static void refusals(void)
         {ENTRY("grad sum", "", "1"), "#/entries/0/kind", "found \"grad sum\""},
         {ENTRY("grad sum 1", "", "1"), "#/entries/0/kind", "found \"grad sum 1\""},
         {ENTRY("grad sum 4x", "", "1"), "#/entries/0/kind", "found \"grad sum 4x\""},
+        {ENTRY("grad sum 4/", "", "1"), "#/entries/0/kind", "found \"grad sum 4/\""},
+        {ENTRY("grad sum 4/5", "", "1"), "#/entries/0/kind", "found \"grad sum 4/5\""},
+        {ENTRY("grad sum 4/0", "", "1"), "#/entries/0/kind", "found \"grad sum 4/0\""},
         {ENTRY("sum 4", "", "1"), "#/entries/0/kind", "found \"sum 4\""},
         {ENTRY("grad star 4", "", "1"), "#/entries/0/kind", "found \"grad star 4\""},
         {ENTRY("any", ", \"bound\": {\"range\": -1}", "1"), "#/entries/0/bound/range", "-1"},

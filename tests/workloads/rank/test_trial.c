@@ -189,6 +189,69 @@ static void partial_sums(void)
     }
 }
 
+/* Bytes that four ranks send in a round of an all-reduce, by entries of these kinds and ratios. */
+static double sent_bytes_of(const char *collective, const char *const kinds[],
+                            const double ratios[], size_t n)
+{
+    struct strait_error err = {0};
+    struct strait_trial *p;
+    json_t *settings = json_pack("{s:{s:s, s:i, s:s}, s:i}", "/strategy", "name", "bsp", "rounds",
+                                 1, "collective", collective, "/clients", 4);
+    struct strait_outcome o = strait_outcome_of(text, settings, "default", &strait_fluid,
+                                                (struct strait_trial_options){.control = NULL});
+    for (size_t i = 0; i < n; i++) {
+        struct strait_profile_entry entry = {.codec = "sz",
+                                             .model = "cnn",
+                                             .bound = {STRAIT_BOUND_RANGE, 1e-3},
+                                             .ratio = ratios[i],
+                                             .encode_bytes_per_s = 1e9,
+                                             .decode_bytes_per_s = 1e9};
+        snprintf(entry.kind, sizeof(entry.kind), "%s", kinds[i]);
+        const struct strait_profile more = {.entries = &entry, .n_entries = 1};
+        CU_ASSERT_EQUAL_FATAL(strait_profile_merge(o.profile, &more, &err), 0);
+    }
+    CU_ASSERT_EQUAL_FATAL(strait_trial_new(&p, o.experiment, o.profile,
+                                           &(const struct strait_trial_options){0}, &err),
+                          0);
+    CU_ASSERT_EQUAL_FATAL(strait_trial_run(p, &strait_fluid, &err), 0);
+    double bytes = 0;
+    for (int r = 0; r < 4; r++)
+        bytes += (double)p->logs[r].payload_bytes;
+    strait_trial_free(p);
+    strait_outcome_free(&o);
+    return bytes;
+}
+
+/* A sum of one rank's values takes an eighth, of two a quarter, of four a half, so of three 1/4 +
+ * log2(3/2) / 4 = 0.396. In the all-reduces' own tables every part of the tensor is sent six times:
+ * in a ring of 1, 2, 3 ranks and thrice of four, 2.271 tensors in all; by halves, trees and in PAT
+ * twice of one, once of two and thrice of four, 2; to owners thrice each of one and of four, 1.875.
+ * What tensors without the codec take is seen from two runs in which all sums are alike. */
+static void sums_of_so_many(void)
+{
+    static const struct {
+        const char *collective, *how;
+        double tensors;
+    } cases[] = {{"ring", "sum", 2.2712},
+                 {"halving", "halving", 2},
+                 {"tree", "tree", 2},
+                 {"pat", "sum", 2},
+                 {"all_to_all", "all_to_all", 1.875}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        char kinds[4][STRAIT_KIND_CHARS];
+        const char *const all[4] = {kinds[0], kinds[1], kinds[2], kinds[3]};
+        const double ratios[4] = {3, 8, 4, 2};
+        snprintf(kinds[0], STRAIT_KIND_CHARS, "grad %s 4", cases[i].how);
+        for (int k = 1, at = 1; at < 4; k *= 2, at++)
+            CU_ASSERT_TRUE(strait_sum_of_kind(kinds[at], kinds[0], k));
+        const double half = sent_bytes_of(cases[i].collective, all, (const double[]){2}, 1),
+                     quarter = sent_bytes_of(cases[i].collective, all, (const double[]){4}, 1),
+                     own = sent_bytes_of(cases[i].collective, all, ratios, 4);
+        const double tensor = (half - quarter) / 1.5, rest = half - 3 * tensor;
+        CU_ASSERT_DOUBLE_EQUAL((own - rest) / tensor, cases[i].tensors, 2e-3);
+    }
+}
+
 /* Sketches are numbers that add: a ring of two adds a half in each of them, as bytes at 1 GB/s,
  * where an encode and two decodes of as many values at 20 and 30 MB/s took 1,200 times as long. */
 static void sums_of_sketches(void)
@@ -216,6 +279,7 @@ static const struct strait_test tests[] = {
     {"a sum of sketches takes an addition of their bytes", sums_of_sketches},
     {"a simulated time is that of one draw, and on clean links the only one", one_draw},
     {"partial sums cost what the profile has for as many ranks", partial_sums},
+    {"sums of fewer ranks are smaller", sums_of_so_many},
     {"clients that share values send the same bytes", shared_values},
     {"without codec cost no bound takes time", no_codec_cost},
     {"a codec can be taken faster than its profile", codec_speed},

@@ -23,7 +23,7 @@ void strait_all_reduce(struct strait_rank *r, struct strait_group g, struct stra
         return;
     case STRAIT_AR_TREE:
         strait_reduce(r, g, 0, c, x);
-        strait_broadcast(r, g, 0, c, x);
+        strait_broadcast_sum(r, g, 0, c, g.n, x);
         return;
     case STRAIT_AR_ALL_TO_ALL:
         strait_all_reduce_to_owners(r, g, c, x);

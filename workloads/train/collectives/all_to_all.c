@@ -25,7 +25,7 @@ static void scatter(struct strait_rank *r, struct strait_group g, struct strait_
     for (int k = 1; k < g.n; k++) {
         const int owner = strait_around(g.me + k, g.n);
         strait_send(r, g.ranks[owner], g.channel, PART,
-                    strait_encode(r, c, NAN, strait_slice_in(&room, r, x, owner, g.n)));
+                    strait_encode_sum(r, c, 1, strait_slice_in(&room, r, x, owner, g.n)));
     }
 }
 
@@ -59,7 +59,7 @@ void strait_all_reduce_to_owners(struct strait_rank *r, struct strait_group g,
     if (g.n == 1)
         return;
     strait_reduce_scatter_direct(r, g, c, x);
-    struct strait_packet *sum = strait_encode(r, c, NAN, mine);
+    struct strait_packet *sum = strait_encode_sum(r, c, g.n, mine);
     for (int k = 1; k < g.n; k++)
         strait_send(r, g.ranks[strait_around(g.me + k, g.n)], g.channel, SUM, strait_keep(sum));
     strait_decode(r, mine, sum); /* so that all ranks have the same bits */

@@ -43,9 +43,15 @@ struct strait_packet *strait_broadcast_packet(struct strait_rank *r, struct stra
 void strait_broadcast(struct strait_rank *r, struct strait_group g, int root,
                       struct strait_codec *c, struct strait_tensor *x)
 {
+    strait_broadcast_sum(r, g, root, c, 0, x);
+}
+
+void strait_broadcast_sum(struct strait_rank *r, struct strait_group g, int root,
+                          struct strait_codec *c, int n_ranks, struct strait_tensor *x)
+{
     if (g.n == 1)
         return;
-    struct strait_packet *mine = g.me == root ? strait_encode(r, c, NAN, x) : NULL;
+    struct strait_packet *mine = g.me == root ? strait_encode_sum(r, c, n_ranks, x) : NULL;
     struct strait_packet *packet = strait_broadcast_packet(
         r, g, root, mine, strait_sends_views(c) ? 4 * strait_n_elems(x) : 0);
     strait_decode(r, x, packet); /* the root decodes too, so that all ranks have the same bits */

@@ -132,6 +132,9 @@ bool strait_gloo_gather_uses(int n, int channel, int src, int dst); /* as strait
 /** Binomial tree: root's x goes to all ranks, encoded once. root is a position in the group. */
 void strait_broadcast(struct strait_rank *r, struct strait_group g, int root,
                       struct strait_codec *c, struct strait_tensor *x);
+/** The same of a sum of n_ranks ranks' values, as for strait_encode_sum. */
+void strait_broadcast_sum(struct strait_rank *r, struct strait_group g, int root,
+                          struct strait_codec *c, int n_ranks, struct strait_tensor *x);
 /** The same of a packet: the root gives its own, which it takes, the others NULL. n_bytes: its
  *  size, where all know it; 0: they do not, so that a library tells them first. Returns: the
  *  packet, a reference on each rank. */

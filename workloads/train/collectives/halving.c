@@ -57,6 +57,13 @@ static struct strait_task *receive_part(struct strait_rank *r, struct strait_gro
     return strait_decode_start(r, parts(r, x, f, i, 1), m.packet);
 }
 
+/* Ranks in the sum of the n_places places around this one, of which the first `extra` hold two. */
+static int ranks_in(struct strait_fold f, int n_places)
+{
+    const int twice = f.extra - (f.place - f.place % n_places);
+    return n_places + (twice < 0 ? 0 : twice < n_places ? twice : n_places);
+}
+
 /* Halve: of my remaining parts, send the partner's half and add its share of mine. Afterwards only
  * part `first` is mine. */
 static int halve(struct strait_rank *r, struct strait_group g, struct strait_fold f,
@@ -66,7 +73,8 @@ static int halve(struct strait_rank *r, struct strait_group g, struct strait_fol
     for (int mask = 1, n = f.n / 2; mask < f.n; mask *= 2, n /= 2) {
         const int to = strait_unfolded(f, f.place ^ mask), upper = (f.place & mask) != 0;
         strait_send(r, g.ranks[to], g.channel, mask,
-                    strait_encode(r, c, NAN, parts(r, x, f, upper ? first : first + n, n)));
+                    strait_encode_sum(r, c, ranks_in(f, mask),
+                                      parts(r, x, f, upper ? first : first + n, n)));
         first += upper ? n : 0;
         add_from(r, g, to, parts(r, x, f, first, n), mask);
     }
@@ -81,7 +89,7 @@ static void double_up(struct strait_rank *r, struct strait_group g, struct strai
                       struct strait_codec *c, struct strait_tensor *x, int mine)
 {
     int first = mine, n_tasks = 0;
-    g.packets[mine] = strait_encode(r, c, NAN, parts(r, x, f, mine, 1));
+    g.packets[mine] = strait_encode_sum(r, c, g.n, parts(r, x, f, mine, 1));
     g.tasks[n_tasks++] =
         strait_decode_start(r, parts(r, x, f, mine, 1), strait_keep(g.packets[mine]));
     for (int mask = f.n / 2, n = 1; mask > 0; mask /= 2, n *= 2) {
@@ -109,7 +117,7 @@ void strait_all_reduce_by_halving(struct strait_rank *r, struct strait_group g,
     if (g.n == 1)
         return;
     if (f.place < 0) {
-        strait_send(r, g.ranks[g.me + 1], g.channel, 0, strait_encode(r, c, NAN, x));
+        strait_send(r, g.ranks[g.me + 1], g.channel, 0, strait_encode_sum(r, c, 1, x));
         for (int i = 0; i < f.n; i++)
             g.tasks[i] = receive_part(r, g, f, g.me + 1, i, x);
         for (int i = 0; i < f.n; i++)

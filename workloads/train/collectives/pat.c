@@ -31,7 +31,7 @@ static void scatter(struct strait_rank *r, struct strait_group g, struct strait_
     for (int d = 1; d < g.n; d *= 2) {
         for (int o = d; o < g.n; o += 2 * d)
             strait_send(r, g.ranks[strait_around(g.me - d, g.n)], g.channel, o,
-                        strait_encode(r, c, NAN, part(r, g, x, o)));
+                        strait_encode_sum(r, c, d < g.n - o ? d : g.n - o, part(r, g, x, o)));
         for (int o = 0; o + d < g.n; o += 2 * d) {
             struct strait_message m =
                 strait_recv(r, g.ranks[strait_around(g.me + d, g.n)], g.channel);
@@ -50,7 +50,7 @@ static void gather(struct strait_rank *r, struct strait_group g, struct strait_c
     int d = 1, n_tasks = 0;
     while (d < g.n)
         d *= 2;
-    g.packets[0] = strait_encode(r, c, NAN, part(r, g, x, 0));
+    g.packets[0] = strait_encode_sum(r, c, g.n, part(r, g, x, 0));
     g.tasks[n_tasks++] = strait_decode_start(r, part(r, g, x, 0), strait_keep(g.packets[0]));
     for (d /= 2; d > 0; d /= 2) {
         for (int o = 0; o + d < g.n; o += 2 * d)

@@ -38,7 +38,7 @@ void strait_reduce(struct strait_rank *r, struct strait_group g, int root, struc
     for (int mask = 1; mask < g.n; mask <<= 1) {
         if (place & mask) {
             strait_send(r, g.ranks[strait_around(g.me - mask, g.n)], g.channel, root,
-                        strait_encode(r, c, NAN, x));
+                        strait_encode_sum(r, c, mask < g.n - place ? mask : g.n - place, x));
             return;
         }
         if (place + mask >= g.n)

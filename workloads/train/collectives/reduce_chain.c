@@ -30,6 +30,6 @@ void strait_reduce_pipelined(struct strait_rank *r, struct strait_group g, int r
         }
         if (place != 0)
             strait_send(r, g.ranks[strait_around(g.me + 1, g.n)], g.channel, i,
-                        strait_encode(r, c, NAN, piece));
+                        strait_encode_sum(r, c, place, piece));
     }
 }

@@ -34,7 +34,7 @@ void strait_reduce_scatter(struct strait_rank *r, struct strait_group g, struct 
         const int at = strait_around(g.me - step - 1, g.n);
         struct strait_tensor *sum = strait_slice_in(&rooms[step % 2], r, x, at, g.n);
         struct strait_tensor *theirs = strait_spare(r, sum);
-        strait_send(r, next, g.channel, step, strait_encode(r, c, NAN, mine));
+        strait_send(r, next, g.channel, step, strait_encode_sum(r, c, step + 1, mine));
         struct strait_message m = strait_recv(r, previous, g.channel);
         assert(m.tag == step);
         strait_decode(r, theirs, m.packet);
@@ -74,8 +74,8 @@ void strait_all_gather(struct strait_rank *r, struct strait_group g, struct stra
     if (g.n > 1)
         strait_all_gather_packet(
             r, g,
-            strait_encode(r, c, NAN,
-                          strait_slice_in(&room, r, x, strait_around(g.me + 1, g.n), g.n)),
+            strait_encode_sum(r, c, g.n,
+                              strait_slice_in(&room, r, x, strait_around(g.me + 1, g.n), g.n)),
             x);
 }
 
