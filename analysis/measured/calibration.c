@@ -401,6 +401,18 @@ static int calibrate_sums(struct calibrating *of, const struct strait_experiment
     return 0;
 }
 
+/* The codec that the strategy works as. */
+static int calibrate_work(struct calibrating *of, const struct strait_experiment *e,
+                          struct strait_error *err)
+{
+    struct strait_codec_choice choice = e->up;
+    if (!e->strategy->works_as)
+        return 0;
+    choice.spec = strait_codec_spec_default(strait_codec_find(e->strategy->works_as));
+    choice.spec.params[0] = strait_experiment_param(e, "rank");
+    return calibrate_choice(of, e, &choice, strait_uplink_kind(e), err);
+}
+
 /* Bounds that the strategy may ask for beside the experiment's: both ends, and between them so many
  * that neighbours are at most half a decade apart. */
 static int calibrate_bounds(struct calibrating *of, const struct strait_experiment *e,
@@ -431,8 +443,8 @@ static int calibrate_point(struct calibrating *of, const struct strait_sweep *sw
         return -1;
     const struct strait_strategy *s = e->strategy;
     failed = calibrate_choice(of, e, &e->up, strait_uplink_kind(e), err) != 0 ||
-             calibrate_sums(of, e, err) != 0 || calibrate_bounds(of, e, 0, err) != 0 ||
-             calibrate_bounds(of, e, 1, err) != 0 ||
+             calibrate_sums(of, e, err) != 0 || calibrate_work(of, e, err) != 0 ||
+             calibrate_bounds(of, e, 0, err) != 0 || calibrate_bounds(of, e, 1, err) != 0 ||
              (s->downlink_kind && calibrate_choice(of, e, &e->down, s->downlink_kind, err) != 0);
     strait_experiment_free(e);
     return failed ? -1 : 0;

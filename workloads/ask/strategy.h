@@ -35,6 +35,9 @@ struct strait_strategy {
     bool ends_with_rank_0;
     bool sums; /* what clients send are partial sums, encoded anew on every hop of a ring */
     enum strait_leaving leaving;
+    /* The codec that its ranks work as, without sending its packets, with as many columns as their
+     * parameter "rank" says: calibration measures it. NULL: none. */
+    const char *works_as;
     bool has_one_lane; /* its ranks spawn none, so that a large simulation may keep them in less */
     const char *uplink_kind; /* recorded kind that clients send: "update", "grad" or "param" */
     /** The kind where it depends on parameters; NULL: uplink_kind. */

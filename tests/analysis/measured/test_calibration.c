@@ -90,6 +90,25 @@ static void sums(void)
     strait_profile_free(p);
 }
 
+/* powersgd sends no packets of the codec of its name, but works as it does, at its own rank: on its
+ * matrices of a x b values it sends 2 (a + b), far below a tenth of them. */
+static void works_as(void)
+{
+    const char *settings[] = {"/model=cnn", "/clients=2", "/codec=none",
+                              "/strategy={\"name\":\"powersgd\",\"rank\":2}"};
+    struct strait_error err = {0};
+    struct strait_profile_cost cost;
+    struct strait_profile *p = calibrate(settings, 4);
+    struct strait_codec_spec spec = strait_codec_spec_default(strait_codec_find("powersgd"));
+    spec.params[0] = 2;
+    CU_ASSERT_EQUAL(strait_profile_find(&cost, p, &spec, "grad", "cnn", &err), 0);
+    CU_ASSERT_AT_LEAST(cost.ratio, 10);
+    expect_speed(cost.encode_bytes_per_s);
+    spec.params[0] = 4;
+    CU_ASSERT_NOT_EQUAL(strait_profile_find(&cost, p, &spec, "grad", "cnn", &err), 0);
+    strait_profile_free(p);
+}
+
 /* A larger model is cut down evenly, never up. */
 static void large(void)
 {
@@ -160,6 +179,7 @@ static const struct strait_test tests[] = {
     {"a lossless codec is measured once, on all tensors", lossless},
     {"a calibration covers what the experiment's points use, by kind and model", covers},
     {"without a codec only memory is measured", no_codec},
+    {"a codec that a strategy works as is measured at its rank", works_as},
     {"a large model is measured on an even part of it", large},
 };
 STRAIT_SUITE_WITH("analysis/measured/calibration", tests, .slow_s = 5, .release = true);

@@ -116,6 +116,7 @@ const struct strait_strategy strait_strategy_acpsgd = {
     .source = "Zhang et al., ICDCS 2023",
     .trains = true,
     .uplink_kind = "grad",
+    .works_as = "acpsgd",
     STRAIT_PARAMS(params),
     .check = check,
     .uses_stream = uses_stream,

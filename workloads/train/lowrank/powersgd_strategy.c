@@ -49,6 +49,7 @@ const struct strait_strategy strait_strategy_powersgd = {
     .source = "Vogels et al., NeurIPS 2019",
     .trains = true,
     .uplink_kind = "grad",
+    .works_as = "powersgd",
     STRAIT_PARAMS(params),
     .check = check,
     .uses_stream = uses_stream,
