@@ -174,12 +174,33 @@ static uint64_t place_of(struct strait_connection *c, uint64_t at_byte)
     return strait_packet_place(c->message, (at_byte - from) / (uint64_t)c->segment_bytes);
 }
 
+/* Bytes that the receiver's window has room for behind all that is sent. */
+static double offered_bytes(const struct strait_connection *c)
+{
+    const uint64_t acked = c->una > 0 ? strait_segment_of(c, c->una - 1)->end_byte : 0;
+    return c->offer_bytes - (double)(c->cut_bytes - acked);
+}
+
+/* Of the next new segment. */
+static double next_bytes(const struct strait_connection *c)
+{
+    return fmin(c->segment_bytes, (double)(c->written_end - c->cut_bytes));
+}
+
+/* New segments that fit into it. Linux tcp_snd_wnd_test, tcp_mss_split_point: a super-packet begins
+ * only where its first segment fits, and then fills the window to the last byte. */
+static double offered(const struct strait_connection *c, bool begins)
+{
+    const double bytes = offered_bytes(c);
+    return begins && bytes < fmax(1, next_bytes(c)) ? 0 : ceil(bytes / c->segment_bytes);
+}
+
 static bool send_new(struct strait_connection *c, double now_s)
 {
     if (!make_room(c))
         return false;
-    const uint64_t seq = c->nxt, from = c->cut_bytes, left = c->written_end - from;
-    const uint64_t n = left < (uint64_t)c->segment_bytes ? left : (uint64_t)c->segment_bytes;
+    const uint64_t seq = c->nxt, from = c->cut_bytes;
+    const uint64_t n = (uint64_t)fmin(next_bytes(c), fmax(1, offered_bytes(c)));
     if (strait_in_flight(c) <= 0 && c->n_sent > 0) {
         if (c->congestion == STRAIT_CUBIC)
             strait_cubic_idle(c, now_s);
@@ -328,12 +349,13 @@ static void send_all(struct strait_connection *c, double now_s, bool writes)
             c->send_s = fmin(c->send_s, c->pace_s);
             break;
         }
-        const double room = fmin(c->cwnd, c->cap) - strait_in_flight(c);
+        const bool is_new = c->lost <= c->again;
+        const double room = is_new ? fmin(c->cwnd - strait_in_flight(c), offered(c, left <= 0))
+                                   : fmin(c->cwnd, c->cap) - strait_in_flight(c);
         limited = room <= 0;
         if (limited)
             break;
         if (left <= 0) {
-            const bool is_new = c->lost <= c->again;
             left = fmin(fmin(room, fmax(1, floor(c->cwnd / 2))), burst_of(c));
             if (is_new) {
                 if (defers(c, room, now_s)) {
@@ -353,12 +375,7 @@ static void send_all(struct strait_connection *c, double now_s, bool writes)
             }
             begin_burst(c, now_s);
         }
-        const uint64_t seq = next_lost(c);
-        if (seq >= c->nxt && (double)(c->nxt - c->una) >= c->cap) {
-            limited = true;
-            break;
-        }
-        if (!transmit(c, seq, now_s))
+        if (!transmit(c, next_lost(c), now_s))
             break;
         any = true;
     }
@@ -396,7 +413,7 @@ void strait_connection_try(struct strait_connection *c, double now_s)
 void strait_connection_probe(struct strait_connection *c, double now_s)
 {
     c->probing = true;
-    c->probe_again = (double)(c->nxt - c->una) >= c->cap || !transmit_one(c, c->nxt, now_s);
+    c->probe_again = offered(c, true) <= 0 || !transmit_one(c, c->nxt, now_s);
     if (c->probe_again) {
         const uint64_t last = c->nxt - 1;
         if (!(strait_segment_of(c, last)->flags & STRAIT_SEG_SACKED))

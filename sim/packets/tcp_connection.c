@@ -50,6 +50,7 @@ void strait_connection_init(struct strait_connection *c, struct strait_wire *w, 
         .initial =
             plan->ramp ? fmax(1, floor(tcp->initial_window_bytes / tcp->segment_bytes)) : 1e9,
         .cap = fmax(1, floor(strait_network_packet_window_bytes(n) / tcp->segment_bytes)),
+        .offer_bytes = fmax(tcp->segment_bytes, strait_network_packet_window_bytes(n)),
         .rto_min_s = tcp->rto_min_s,
         .decays = tcp->slow_start_after_idle && tcp->congestion != STRAIT_BBR,
         .draws = strait_sequence_at(strait_random_bits(

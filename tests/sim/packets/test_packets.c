@@ -259,6 +259,29 @@ static void delayed_acknowledgements(void)
     close_world(&w);
 }
 
+/* A window of two segments and a half, five segments at once. On so short a path a super-packet may
+ * hold more than three, so the first one is two segments and a half, and each of its parts makes
+ * room for as much when it is acknowledged: two windows, a round trip and a half. In whole segments
+ * it would be three windows. Three packets of 12 us on two links, twice, and their acknowledgements
+ * are less than 0.15 ms. A path of 50 ms has super-packets of two: there the half does not fit
+ * behind the first one, as the kernel begins none without room for a whole segment: two and a half
+ * round trips. */
+static void windows_in_bytes(void)
+{
+    static const double rtts_s[] = {1e-3, 0.05}, expected[] = {1.5, 2.5};
+    for (int i = 0; i < 2; i++) {
+        struct setting s = {STRAIT_RENO, RATE, rtts_s[i], .keeps_window = true, .seed = 1};
+        struct world w = {.network = network_of(&s, 1)};
+        w.network->tcp.window_bytes = 2.5 * SEGMENT;
+        w.packets = strait_packets_new(w.network, 1, true);
+        CU_ASSERT_PTR_NOT_NULL_FATAL(w.packets);
+        w.pipe = strait_packets_open(w.packets, 1, 0, 0, 0, NULL);
+        CU_ASSERT_PTR_NOT_NULL_FATAL(w.pipe);
+        CU_ASSERT_DOUBLE_EQUAL(send(&w, 0, 5 * SEGMENT), expected[i] * rtts_s[i], 1.5e-4);
+        close_world(&w);
+    }
+}
+
 /* One segment that may be lost: it is sent again by a probe (RFC 8985) after two round trips and
  * the least time-out, 0.3 s, or a time-out where that is less, 0.05 + 0.2 s; then by time-outs that
  * double. In ticks of 10 ms, a tick later than asked for: 25 + 1, then 26 + 25 + 1, 52 + 50 + 1.
@@ -475,6 +498,7 @@ static const struct strait_test tests[] = {
     {"BBR keeps its rate under losses", bbr_keeps_its_rate},
     {"a queue as long as the path keeps the rate whole, none loses a quarter", full_queue},
     {"acknowledgements wait only where Linux has them wait", delayed_acknowledgements},
+    {"the receiver's window is filled to the last byte", windows_in_bytes},
     {"a lost segment waits for a probe, then for time-outs that double", tail},
     {"jitter moves packets within its bounds and keeps their order", jitter},
     {"parallel connections multiply the window", connections},
