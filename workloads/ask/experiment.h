@@ -66,7 +66,8 @@ double strait_experiment_param(const struct strait_experiment *e, const char *na
 /** Whether the strategy has this parameter, a choice, and it is so. */
 bool strait_experiment_chooses(const struct strait_experiment *e, const char *name,
                                const char *choice);
-/** Data segments of all rounds, if every rank's model crosses the network up and down. */
+/** Data segments of all rounds, if every rank's model, or where the server waits for some updates
+ *  those clients', crosses the network up and down. */
 double strait_experiment_n_segments(const struct strait_experiment *e);
 
 /** What clients send: "param", "update" or "grad". */

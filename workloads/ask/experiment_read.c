@@ -218,12 +218,17 @@ static void take_device_profile(struct strait_experiment *e)
             choices[i]->profile = e->device_profile;
 }
 
+/* Where rank 0 goes on without waiting for all, a round is `buffer` updates, or one; when the last
+ * round ends, every client has its parameters once more. */
 double strait_experiment_n_segments(const struct strait_experiment *e)
 {
     const double n_rounds =
         strait_experiment_has_param(e, "rounds") ? strait_experiment_param(e, "rounds") : 1;
-    return 2 * n_rounds * e->n_ranks * 4 * (double)e->model->n_elems /
-           e->network->tcp.segment_bytes;
+    const double n_updates =
+        strait_experiment_has_param(e, "buffer") ? strait_experiment_param(e, "buffer") : 1;
+    const double n_passes =
+        e->strategy->ends_with_rank_0 ? n_rounds * n_updates + e->n_clients : n_rounds * e->n_ranks;
+    return 2 * n_passes * 4 * (double)e->model->n_elems / e->network->tcp.segment_bytes;
 }
 
 /* Streams that meet on a link share it unevenly in TCP, and their acknowledgements wait behind the

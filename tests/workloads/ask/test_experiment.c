@@ -73,7 +73,8 @@ static void device_profiles(void)
 }
 
 /* Four ranks, 0.42 MB up and down each: about 2300 segments of 1448 bytes a round, so that the
- * million is reached between 100 and 10,000 rounds. */
+ * million is reached between 100 and 10,000 rounds. A round of fedasync is one client's update, of
+ * fedbuff those of 10: 580 and 5800 segments, where 31 ranks would have 18,000. */
 static void takes_packets(void)
 {
     static const char text[] =
@@ -96,6 +97,8 @@ static void takes_packets(void)
         {3, "bsp", 100, cubic, true},       {3, "fedavg", 100, flows, false},
         {3, "switchml", 100, "", true},     {3, "switchml", 10000, "", false},
         {3, "switchml", 100, flows, false}, {3, "switchml", 100, at_once, false},
+        {30, "fedavg", 120, cubic, false},  {30, "fedasync", 120, cubic, true},
+        {30, "fedbuff", 120, cubic, true},  {30, "fedasync", 10000, cubic, false},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         struct strait_error err = {0};
