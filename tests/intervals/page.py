@@ -127,8 +127,9 @@ order of their numbers, as many as were emulated. Not judged: {checked['invalid'
 What was emulated is kept in `tests/intervals/seed-{seed}.jsonl.xz`; `make coverage-again` predicts
 it anew.
 
-Seed 74 was drawn when the model was done, and nothing was changed after it had judged; the
-intervals were learned anew on seeds 31, 41, 57, 61 and 73 before it was looked at. It was emulated
+Seed 74 was drawn when the model was done, and the intervals were learned anew on seeds 31, 41, 57,
+61 and 73 before it was looked at. Its table stands as it judged: what changed since then needs
+calibrations that its emulations do not have, or moves none of its settings. It was emulated
 at a load of 15 to 36 on two cores, in which what codecs are measured to take varies: see "with a
 codec" and "no codec". The version before errs on the same settings by 2.8 % in the mean and by 1.4
 % without a codec, 89 and 94 % inside. Verdicts before it, each of the model of then: seed 57 96 %
@@ -137,6 +138,31 @@ with a mean width of 47.9 %, by the intervals' form of then (later 92 % and 21.5
 clean 1.1 and at most 16.5; seed 73 93 % inside of 120, errors of 1.7 %, clean 0.9 and at most 11.8,
 queues 4.3 and at most 31.5. After that one BBR's pacing and full ports changed, and all of these
 were compared with.
+
+After seed 74 the sizes of sums of few ranks, the speed of PowerSGD, windows in bytes and the
+segments of asynchronous rounds changed, for what had gone wrong in the seeds above. On seeds that
+were drawn then (`seed-89.jsonl.xz`, `seed-97.jsonl.xz`), clean settings alone, emulated at a load of
+9 to 15 on two cores and predicted by the version before and by this one, errors of the round and of
+the round without compute in %; of seed 97 the first ones in the order of their numbers, and all whose
+strategies these changes concern:
+
+| clean settings | number | before: mean, median, p90, worst | inside | now: mean, median, p90, worst | inside | without compute, mean and worst: before | now |
+|---|---|---|---|---|---|---|---|
+| seed 97, the first ones | 43 | 1.3, 0.2, 1.1, 38.3 | 40 | 1.2, 0.2, 1.8, 32.2 | 40 | 1.9, 57.0 | 1.8, 48.0 |
+| seed 97, encoded sums, PowerSGD and asynchronous | 19 | 3.7, 0.6, 9.3, 38.3 | 16 | 2.8, 0.6, 5.0, 32.2 | 17 | 5.4, 57.0 | 4.3, 48.0 |
+| seed 97, both | 52 | 1.7, 0.3, 3.6, 38.3 | 47 | 1.3, 0.3, 2.4, 32.2 | 48 | 2.3, 57.0 | 1.9, 48.0 |
+| seed 89 | 65 | 1.2, 0.2, 2.8, 23.6 | 60 | 1.1, 0.2, 2.6, 23.6 | 60 | 1.3, 20.7 | 1.3, 20.7 |
+
+The worst of seed 97, PowerSGD with rounds of 10 ms, was emulated while something else held the
+machine: its row says that codecs took 92 % more than calibration expects. Emulated ten minutes
+before, it is 12.5 % off before and 1.2 now; without it, both are 0.9 % off in the mean and at most
+9.3, and now 0.7 and 5.0.
+
+The worst of seed 89 showed that asynchronous rounds were counted wrongly, which changed after it:
+8.33 ms predicted, 6.78 since, 6.76 emulated. Its second worst, BBR with 19 clients, was emulated
+once more: 0.284 s instead of 0.308, 0.281 predicted. What is left is mostly the codecs' sizes, since
+calibration measures other recordings than those that are sent (messages then need a round trip more
+or less), and which of equal streams is the luckier one.
 ''')
     table(checked['groups'])
     print('\nWith the draw of losses that was measured, and with another one (the same settings, seed '
