@@ -141,10 +141,10 @@ were compared with.
 
 After seed 74 the sizes of sums of few ranks, the speed of PowerSGD, windows in bytes and the
 segments of asynchronous rounds changed, for what had gone wrong in the seeds above. On seeds that
-were drawn then (`seed-89.jsonl.xz`, `seed-97.jsonl.xz`), clean settings alone, emulated at a load of
-9 to 15 on two cores and predicted by the version before and by this one, errors of the round and of
-the round without compute in %; of seed 97 the first ones in the order of their numbers, and all whose
-strategies these changes concern:
+were drawn then (`seed-89.jsonl.xz`, `seed-97.jsonl.xz`), clean settings alone, emulated at a load
+of 9 to 15 on two cores and predicted by the version before and by this one, errors of the round and
+of the round without compute in %; of seed 97 the first ones in the order of their numbers, and all
+whose strategies these changes concern:
 
 | clean settings | number | before: mean, median, p90, worst | inside | now: mean, median, p90, worst | inside | without compute, mean and worst: before | now |
 |---|---|---|---|---|---|---|---|
@@ -160,9 +160,9 @@ before, it is 12.5 % off before and 1.2 now; without it, both are 0.9 % off in t
 
 The worst of seed 89 showed that asynchronous rounds were counted wrongly, which changed after it:
 8.33 ms predicted, 6.78 since, 6.76 emulated. Its second worst, BBR with 19 clients, was emulated
-once more: 0.284 s instead of 0.308, 0.281 predicted. What is left is mostly the codecs' sizes, since
-calibration measures other recordings than those that are sent (messages then need a round trip more
-or less), and which of equal streams is the luckier one.
+once more: 0.284 s instead of 0.308, 0.281 predicted. What is left is mostly the codecs' sizes,
+since calibration measures other recordings than those that are sent (messages then need a round
+trip more or less), and which of equal streams is the luckier one.
 ''')
     table(checked['groups'])
     print('\nWith the draw of losses that was measured, and with another one (the same settings, seed '
