@@ -45,6 +45,16 @@ void strait_lane_wake(struct strait_lane *lane, double now_s)
     strait_lanes_wake(&lane->machine->lanes, lane->task);
 }
 
+void strait_lane_serve_at(struct strait_lane *lane, double at_s)
+{
+    struct strait_engine *m = lane->machine;
+    lane->is_idle = false;
+    lane->on = STRAIT_ON_TIME;
+    m->n_active++;
+    if (strait_lanes_call_at(&m->lanes, &lane->turn, at_s) != 0)
+        strait_child_no_memory(m->child);
+}
+
 void strait_op_acked(struct strait_op *op, double back_s, double now_s)
 {
     op->times.ended_s = back_s;

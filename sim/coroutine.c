@@ -75,7 +75,7 @@ struct strait_coroutine {
     struct strait_coroutines *all;
     void (*fn)(void *);
     void *arg;
-    char *stack;    /* with stack_bytes; of a shared one all->shared */
+    char *stack;    /* with stack_bytes; all->shared, or its own */
     uint64_t *kept; /* of a shared one: what it had on the stack, or how that differs from `like` */
     struct strait_stack_image *like; /* NULL: what it had */
     unsigned cap_kept;               /* bytes */
@@ -208,7 +208,7 @@ static bool move_in(struct strait_coroutine *c)
 {
     struct strait_coroutines *all = c->all;
     struct strait_coroutine *before = all->on_shared;
-    if (!all->shared || before == c)
+    if (c->stack != all->shared || before == c)
         return true;
     if (before && !before->ended && !keep(before)) {
         all->is_abandoned = all->no_memory = true;
@@ -356,20 +356,21 @@ static void free_stack(char *stack, size_t n_bytes)
 static struct strait_coroutine *make(struct strait_coroutines *all)
 {
     struct strait_coroutine *c = calloc(1, sizeof(*c));
+    const bool shares = all->shared && all->n_made > 0;
     if (!c)
         return NULL;
 #if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-    c->cap_kept = all->shared ? FIRST_KEPT_BYTES : 0;
-    c->kept = all->shared ? malloc(FIRST_KEPT_BYTES) : NULL;
+    c->cap_kept = shares ? FIRST_KEPT_BYTES : 0;
+    c->kept = shares ? malloc(FIRST_KEPT_BYTES) : NULL;
 #endif
-    c->stack = !all->shared ? make_stack(all->stack_bytes) : c->kept ? all->shared : NULL;
+    c->stack = !shares ? make_stack(all->stack_bytes) : c->kept ? all->shared : NULL;
     if (!c->stack) {
         free(c);
         return NULL;
     }
     c->all = all;
-    c->apart_bytes = all->shared ? 0 : (unsigned)(all->n_made % N_APART * APART_BYTES);
-    all->n_made += !all->shared;
+    c->apart_bytes = shares ? 0 : (unsigned)(all->n_made % N_APART * APART_BYTES);
+    all->n_made += !shares;
     return c;
 }
 
@@ -429,13 +430,18 @@ void strait_coroutine_pause(struct strait_coroutines *all)
     arrive(c);
 }
 
-void strait_coroutine_abandon(struct strait_coroutines *all)
+void strait_coroutine_exit(struct strait_coroutines *all)
 {
     struct strait_coroutine *c = all->running;
-    all->is_abandoned = true;
     c->ended = true;
     leave(c);
     abort(); /* unreachable, as above */
+}
+
+void strait_coroutine_abandon(struct strait_coroutines *all)
+{
+    all->is_abandoned = true;
+    strait_coroutine_exit(all);
 }
 
 void strait_coroutine_give_up(struct strait_coroutines *all, struct strait_coroutine *c)
@@ -453,9 +459,10 @@ void strait_coroutines_release(struct strait_coroutines *all, size_t n_kept)
     for (struct strait_coroutine *c = *last, *next; c; c = next) {
         next = c->next;
         forget_frames(c);
-        if (!all->shared)
+        if (c->stack != all->shared) {
             free_stack(c->stack, all->stack_bytes);
-        all->n_made -= !all->shared;
+            all->n_made--;
+        }
         free(c->kept);
         free(c);
     }

@@ -20,7 +20,8 @@ struct strait_coroutines { /* zero it, then set stack_bytes */
     size_t n_images;
 };
 
-/** Let all that are made until the release be on one stack; none may be there now.
+/** Let all that are made until the release be on one stack, but for the first, which may take as
+ *  many turns as all others together; none may be there now.
  *  In:      are_many: keep only what differs from others' in the same place, a third of the memory
  *  Returns: false where they keep their own: when memory runs out, or this machine cannot */
 bool strait_coroutines_share(struct strait_coroutines *all, bool are_many);
@@ -33,7 +34,9 @@ struct strait_coroutine *strait_coroutine_new(struct strait_coroutines *all, voi
 bool strait_coroutine_resume(struct strait_coroutines *all, struct strait_coroutine *c);
 /** Return from the running coroutine to whoever resumed it. */
 void strait_coroutine_pause(struct strait_coroutines *all);
-/** The same for ever: the running coroutine counts as ended, what its stack held is lost. */
+/** The same for ever: the running coroutine has ended, what its stack held is lost. */
+void strait_coroutine_exit(struct strait_coroutines *all) __attribute__((noreturn));
+/** And none is to be resumed any more. */
 void strait_coroutine_abandon(struct strait_coroutines *all) __attribute__((noreturn));
 /** Give back the stack of one that paused and is never resumed. */
 void strait_coroutine_give_up(struct strait_coroutines *all, struct strait_coroutine *c);

@@ -1,4 +1,4 @@
-/* Lanes and the operations of a rank in virtual time. */
+/* The operations of a rank in virtual time. */
 #include "engine.h"
 
 #include <assert.h>
@@ -11,27 +11,9 @@
 enum { SHARING_RANKS = 512 };
 /* And from so many on, whose variables fill the caches, comparing them with others' pays. */
 enum { MANY_RANKS = 4096 };
-/* Times closer than this are the same event: a message that arrives at a deadline is in time
- * although the last digits differ. SimGrid runs at this precision. */
-#define SAME_EVENT_S 1e-9
-
 static struct strait_lane *lane_of(const struct strait_rank *r)
 {
     return (struct strait_lane *)(uintptr_t)r; /* the handle is the lane's first member */
-}
-
-static struct strait_lane *new_lane(struct strait_engine *m, int rank)
-{
-    struct strait_node *node = &m->nodes[rank];
-    struct strait_lane *lane = strait_child_alloc(m->child, 1, sizeof(*lane));
-    lane->rank = (struct strait_rank){
-        .backend = m->backend, .run = m->run, .me = rank, .lane = node->n_lanes++};
-    lane->machine = m;
-    lane->next = node->lanes;
-    node->lanes = lane;
-    node->n_running++;
-    m->n_active++;
-    return lane;
 }
 
 /* What does not lie in the simulation's own memory. */
@@ -78,22 +60,6 @@ struct strait_engine *strait_engine_new(struct strait_run *run,
     return m;
 }
 
-static void lane_main(void *of);
-
-static void begin(struct strait_lane *lane)
-{
-    if (strait_lanes_begin(&lane->machine->lanes, &lane->task, lane_main, lane) != 0)
-        strait_child_no_memory(lane->machine->child);
-}
-
-void strait_engine_begin(struct strait_engine *m)
-{
-    for (int i = 0; i < m->run->n_ranks; i++)
-        new_lane(m, i);
-    for (int i = 0; i < m->run->n_ranks; i++)
-        begin(m->nodes[i].lanes);
-}
-
 double strait_engine_next_s(struct strait_engine *m)
 {
     const double lanes_s = strait_lanes_next_s(&m->lanes);
@@ -114,108 +80,6 @@ void strait_engine_due(struct strait_engine *m, double now_s)
         strait_stream_arrived(s, m->arrived_s);
     }
     strait_lanes_due(&m->lanes, now_s);
-}
-
-/* Nothing more happens: run rank_end of every rank. */
-static void end_ranks(struct strait_engine *m)
-{
-    for (int i = 0; i < m->run->n_ranks && m->run->rank_end; i++)
-        for (struct strait_lane *l = m->nodes[i].lanes; l; l = l->next)
-            if (!l->fn)
-                m->run->rank_end(&l->rank);
-}
-
-static void finish(struct strait_engine *m, double end_s)
-{
-    strait_work_pool_halt(m->pool); /* ranks that are cut off leave work behind */
-    end_ranks(m);
-    json_t *report =
-        json_pack("{s:f, s:I, s:I, s:I, s:I}", "end_s", end_s, "flows", (json_int_t)m->n_flows,
-                  "messages", (json_int_t)m->n_messages, "streams", (json_int_t)m->n_used_streams,
-                  "blocks", (json_int_t)m->n_blocks);
-    if (!report)
-        strait_child_no_memory(m->child);
-    strait_child_finish(m->child, report);
-}
-
-/* Block until until_s, or until woken earlier. */
-static void block(struct strait_lane *lane, double until_s, enum strait_blocked_on on)
-{
-    struct strait_engine *m = lane->machine;
-    m->n_blocks++;
-    lane->woken = false;
-    lane->blocked = true;
-    lane->for_ever = isinf(until_s);
-    lane->on = on;
-    if (lane->for_ever)
-        strait_engine_rest(m);
-    if (strait_lanes_block(&m->lanes, lane->task, until_s) != 0)
-        strait_child_no_memory(m->child);
-    lane->blocked = false;
-    lane->on = STRAIT_ON_TIME;
-    lane->seen_s = fmax(lane->seen_s, lane->woken ? lane->woken_s : until_s);
-    lane->now_s = fmax(lane->now_s, lane->seen_s);
-}
-
-/* Wait until virtual time has reached the lane's time: needed before it does what others can
- * observe, or observes them. */
-static void meet(struct strait_lane *lane)
-{
-    while (lane->seen_s < lane->now_s)
-        block(lane, lane->now_s, STRAIT_ON_TIME);
-}
-
-/* A rank's only lane may run ahead of virtual time while it works: no other lane can observe it,
- * and a ring step takes one event instead of three. A run that ends with rank 0 must not have lanes
- * ahead of that end. */
-static void sleep_until(struct strait_lane *lane, double until_s)
-{
-    const struct strait_engine *m = lane->machine;
-    lane->now_s = fmax(lane->now_s, until_s);
-    if (m->nodes[lane->rank.me].n_running > 1 || m->run->ends_with_rank_0)
-        meet(lane);
-}
-
-/* Wait until everything that the rank posted has been carried; then it counts as ended. */
-static void drain(struct strait_lane *lane)
-{
-    struct strait_node *node = &lane->machine->nodes[lane->rank.me];
-    while (node->n_under_way > 0) {
-        node->drainer = lane;
-        block(lane, INFINITY, STRAIT_ON_LANE);
-    }
-    node->drainer = NULL;
-    sleep_until(lane, node->drained_s);
-    if (lane->rank.me == 0 && lane->machine->run->ends_with_rank_0) /* receivers still run */
-        sleep_until(lane, node->drained_s + 2 * SAME_EVENT_S);
-}
-
-/* Body of a lane's coroutine. Does not return once the run is over. */
-static void lane_main(void *of)
-{
-    struct strait_lane *lane = of;
-    struct strait_engine *m = lane->machine;
-    struct strait_node *node = &m->nodes[lane->rank.me];
-    lane->seen_s = m->kernel->now_s(m->world);
-    lane->now_s = fmax(lane->now_s, lane->seen_s);
-    if (lane->fn) {
-        lane->fn(&lane->rank, lane->arg);
-    } else {
-        if (m->run->rank_begin)
-            m->run->rank_begin(&lane->rank);
-        m->run->rank_main(&lane->rank);
-        drain(lane);
-    }
-    meet(lane);
-    lane->ended = true;
-    node->n_running--;
-    if (!lane->fn && lane->rank.me == 0 && m->run->ends_with_rank_0)
-        finish(m, lane->now_s);
-    if (node->n_running == 0 && --m->n_ranks_running == 0)
-        finish(m, lane->now_s);
-    if (lane->joiner)
-        strait_lane_wake(lane->joiner, lane->now_s);
-    strait_engine_rest(m);
 }
 
 __attribute__((noreturn)) static void engine_fail(struct strait_rank *r,
@@ -316,13 +180,46 @@ __attribute__((noinline, noreturn)) static void refuse_message(struct strait_ran
     engine_fail(r, &err);
 }
 
+static void post_now(struct strait_turn *turn)
+{
+    struct strait_posting *posting = (struct strait_posting *)turn;
+    struct strait_stream *s = posting->to;
+    struct strait_engine *m = s->machine;
+    m->nodes[s->src].n_postings--;
+    posting->next = m->spare_postings;
+    m->spare_postings = posting;
+    strait_stream_post(s, posting->parcel, turn->timer.key);
+    strait_engine_rest(m);
+}
+
+static void post_later(struct strait_stream *s, struct strait_parcel *parcel, double at_s)
+{
+    struct strait_engine *m = s->machine;
+    struct strait_posting *posting = m->spare_postings;
+    if (posting)
+        m->spare_postings = posting->next;
+    else
+        posting = strait_child_alloc(m->child, 1, sizeof(*posting));
+    posting->turn.call = post_now;
+    posting->to = s;
+    posting->parcel = parcel;
+    m->n_active++;
+    m->nodes[s->src].n_postings++;
+    if (strait_lanes_call_at(&m->lanes, &posting->turn, at_s) != 0)
+        strait_child_no_memory(m->child);
+}
+
 static struct strait_op *engine_send(struct strait_rank *r, int dst, int channel, int tag,
                                      struct strait_packet *packet, bool acked)
 {
     struct strait_lane *lane = lane_of(r);
     struct strait_engine *m = lane->machine;
     assert(dst >= 0 && dst < m->run->n_ranks && channel >= 0 && channel < STRAIT_MAX_CHANNELS);
-    meet(lane);
+    const unsigned *n_postings = &m->nodes[r->me].n_postings; /* which none may overtake */
+    const bool is_later = lane->seen_s < lane->now_s || *n_postings > 0;
+    const bool goes_on = is_later && !acked && dst != r->me;
+    while (!goes_on && (lane->seen_s < lane->now_s || *n_postings > 0))
+        strait_lane_block(lane, lane->now_s, STRAIT_ON_TIME);
     struct strait_stream *s = strait_stream_find(m, r->me, dst, channel);
     if ((s->n_sent == 0 && strait_stream_check(r, dst, channel, NULL) != 0) ||
         strait_packet_post(packet, r, dst, channel, NULL) != 0)
@@ -332,7 +229,10 @@ static struct strait_op *engine_send(struct strait_rank *r, int dst, int channel
     parcel->packet = packet;
     parcel->tag = tag;
     parcel->ack = op;
-    strait_stream_post(s, parcel, lane->now_s);
+    if (goes_on)
+        post_later(s, parcel, lane->now_s);
+    else
+        strait_stream_post(s, parcel, lane->now_s);
     return op;
 }
 
@@ -341,10 +241,11 @@ static void engine_wait(struct strait_rank *r, struct strait_op *op, struct stra
     struct strait_lane *lane = lane_of(r);
     op->waiter = lane;
     while (!op->known)
-        block(lane, INFINITY, STRAIT_ON_LANE);
-    sleep_until(lane, op->times.ended_s);
+        strait_lane_block(lane, INFINITY, STRAIT_ON_LANE);
+    strait_lane_sleep_until(lane, op->times.ended_s);
     if (op->work) {
-        meet(lane); /* so that others start their work before this lane waits for its own */
+        strait_lane_meet(
+            lane); /* so that others start their work before this lane waits for its own */
         strait_work_join(op->work);
     }
     if (times)
@@ -378,25 +279,33 @@ static bool engine_recv(struct strait_rank *r, struct strait_message *out, int s
     strait_child_look(m->child); /* one that polls for ever may not come back to the loop */
     const bool is_certain = src != STRAIT_ANY && deadline_s == INFINITY;
     if (!is_certain)
-        meet(lane); /* afterwards it is known which message is first and whether one is in time */
+        strait_lane_meet(
+            lane); /* afterwards it is known which message is first and whether one is in time */
     for (;;) {
         struct strait_stream *s = strait_inbox_first(m, r->me, src, channel);
         const double arrival_s = s ? s->there.first->arrived_s : INFINITY;
         if (s && is_certain)
-            sleep_until(lane, arrival_s);
+            strait_lane_sleep_until(lane, arrival_s);
         if (s && arrival_s <= lane->now_s) {
             take(m, out, s);
             return true;
         }
-        const bool in_time = s && arrival_s <= deadline_s + SAME_EVENT_S;
+        const bool in_time = s && arrival_s <= deadline_s + STRAIT_SAME_EVENT_S;
         if (!in_time && deadline_s <= lane->now_s)
             return false;
         inbox->reader = lane;
         inbox->wanted = lane->wanted = src;
         lane->channel = channel;
-        block(lane, in_time ? arrival_s : deadline_s, STRAIT_ON_MESSAGE);
+        strait_lane_block(lane, in_time ? arrival_s : deadline_s, STRAIT_ON_MESSAGE);
         inbox->reader = NULL;
     }
+}
+
+static void engine_serve(struct strait_rank *r, int src, int channel,
+                         bool (*turn)(struct strait_rank *, void *), void *arg)
+{
+    if (r->run->has_one_lane)
+        strait_lane_serve(lane_of(r), src, channel, turn, arg);
 }
 
 static struct strait_rank *engine_spawn(struct strait_rank *r,
@@ -409,13 +318,13 @@ static struct strait_rank *engine_spawn(struct strait_rank *r,
                          "rank %d: expected one lane, as its strategy says, found another", r->me);
         engine_fail(r, &err);
     }
-    meet(maker);
-    struct strait_lane *lane = new_lane(maker->machine, r->me);
+    strait_lane_meet(maker);
+    struct strait_lane *lane = strait_lane_new(maker->machine, r->me);
     lane->fn = fn;
     lane->arg = arg;
     lane->rank.wrap = r->wrap;
     lane->now_s = maker->now_s;
-    begin(lane);
+    strait_lane_begin(lane);
     return &lane->rank;
 }
 
@@ -424,7 +333,7 @@ static void engine_join(struct strait_rank *r, struct strait_rank *other)
     struct strait_lane *lane = lane_of(r), *joined = lane_of(other);
     joined->joiner = lane;
     while (!joined->ended && !(lane->machine->run->is_over && r->me == 0))
-        block(lane, INFINITY, STRAIT_ON_LANE);
+        strait_lane_block(lane, INFINITY, STRAIT_ON_LANE);
     joined->joiner = NULL;
 }
 
@@ -435,6 +344,7 @@ const struct strait_rank_ops strait_engine_ops = {
     .send = engine_send,
     .wait = engine_wait,
     .recv = engine_recv,
+    .serve = engine_serve,
     .spawn = engine_spawn,
     .join = engine_join,
 };

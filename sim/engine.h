@@ -19,6 +19,10 @@ enum { STRAIT_LANE_STACK_KIB = 1024 };
 enum { STRAIT_LANE_STACK_KIB = 256 };
 #endif
 
+/* Times closer than this are the same event: a message that arrives at a deadline is in time
+ * although the last digits differ. SimGrid runs at this precision. */
+#define STRAIT_SAME_EVENT_S 1e-9
+
 /* One message: queued at its stream, later in the inbox with its time of arrival. */
 struct strait_parcel {
     struct strait_parcel *next;
@@ -27,6 +31,14 @@ struct strait_parcel {
     int tag;
     double posted_s, arrived_s;
     uint64_t seq;
+};
+
+/* A message that a lane which is ahead of virtual time posts when that has come. */
+struct strait_posting {
+    struct strait_turn turn; /* must be first */
+    struct strait_stream *to;
+    struct strait_parcel *parcel;
+    struct strait_posting *next; /* spare */
 };
 
 struct strait_queue { /* first in, first out */
@@ -65,7 +77,7 @@ struct strait_lane {
     struct strait_rank rank; /* must be first: the handle is the lane */
     struct strait_engine *machine;
     void (*fn)(struct strait_rank *, void *); /* NULL: lane 0, the rank's program */
-    void *arg;
+    void *arg;                                /* of fn, or of serve */
     double now_s;  /* exact: the time that it slept until, not the time source's approximation */
     double seen_s; /* events known up to here; an unobserved lane may be ahead */
     bool blocked, woken, for_ever, ended;
@@ -75,6 +87,9 @@ struct strait_lane {
     struct strait_lane *joiner; /* lane that waits for this one to end */
     struct strait_lane *next;   /* of its rank */
     struct strait_task *task;
+    struct strait_turn turn;                     /* its first, and each in which it serves */
+    bool (*serve)(struct strait_rank *, void *); /* of arg; NULL: it does not serve */
+    bool is_idle; /* it serves, and has neither a message nor a coroutine */
 };
 
 struct strait_op {
@@ -92,6 +107,7 @@ struct strait_node {                         /* one rank */
     struct strait_lane *lanes;
     struct strait_lane *drainer; /* lane 0, waiting after its return until all is carried */
     int n_lanes, n_running;      /* started so far, and not ended */
+    unsigned n_postings;         /* messages that its only lane will have posted */
     uint64_t n_under_way;        /* messages that have not left the port yet */
     double drained_s;            /* arrival of the last message that has left */
 };
@@ -112,6 +128,7 @@ struct strait_engine {
     struct strait_stream **streams; /* open-addressing hash table by (src, dst, channel) */
     size_t n_streams, cap_streams;
     struct strait_parcel *spare_parcels;
+    struct strait_posting *spare_postings;
     struct strait_op *spare_ops;
     struct strait_packets *packets; /* NULL: messages travel as flows */
     struct strait_pipe *arrived;    /* the stream whose oldest message is there at arrived_s */
@@ -152,8 +169,32 @@ struct strait_parcel *strait_stream_take(struct strait_stream *s);
 struct strait_parcel *strait_parcel_new(struct strait_engine *m);
 void strait_parcel_free(struct strait_engine *m, struct strait_parcel *parcel);
 
-/* For engine.c and streams.c, from activity.c. */
+/* For engine.c, from lane_life.c. */
+struct strait_lane *strait_lane_new(struct strait_engine *m, int rank);
+/** Its first turn comes when those that are ready now have had theirs. */
+void strait_lane_begin(struct strait_lane *lane);
+/** Block until until_s, or until woken earlier. */
+void strait_lane_block(struct strait_lane *lane, double until_s, enum strait_blocked_on on);
+/** A rank's only lane may run ahead of virtual time while it works: no other lane can observe it,
+ *  and a ring step takes two events instead of three. A run that ends with rank 0 must not have
+ *  lanes ahead of that end. */
+void strait_lane_sleep_until(struct strait_lane *lane, double until_s);
+/** Wait until virtual time has reached the lane's time: needed before it observes what others do,
+ *  or does what they can observe. */
+static inline void strait_lane_meet(struct strait_lane *lane)
+{
+    while (lane->seen_s < lane->now_s)
+        strait_lane_block(lane, lane->now_s, STRAIT_ON_TIME);
+}
+/** Does not return: the lane's coroutine ends, and each turn has one of its own. */
+void strait_lane_serve(struct strait_lane *lane, int src, int channel,
+                       bool (*turn)(struct strait_rank *, void *), void *arg)
+    __attribute__((noreturn));
+
+/* For engine.c, lane_life.c and streams.c, from activity.c. */
 void strait_lane_wake(struct strait_lane *lane, double now_s);
+/** Of a lane that is idle: it serves from at_s on. */
+void strait_lane_serve_at(struct strait_lane *lane, double at_s);
 void strait_op_acked(struct strait_op *op, double back_s, double now_s);
 /** One activity has ended; fails the run if it was the last one and lanes still wait. */
 void strait_engine_rest(struct strait_engine *m);

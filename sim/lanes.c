@@ -4,10 +4,9 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-struct strait_task { /* of a lane */
+struct strait_task {         /* of a lane */
+    struct strait_turn turn; /* must be first */
     struct strait_coroutine *coroutine;
-    struct strait_heap_node timer;
-    struct strait_task *next;           /* ready */
     struct strait_task *before, *after; /* in the list of all */
 };
 
@@ -27,7 +26,7 @@ static void delist(struct strait_lanes *all, struct strait_task *t)
     free(t);
 }
 
-static void make_ready(struct strait_lanes *all, struct strait_task *t)
+static void make_ready(struct strait_lanes *all, struct strait_turn *t)
 {
     t->next = NULL;
     if (all->ready_first)
@@ -35,6 +34,12 @@ static void make_ready(struct strait_lanes *all, struct strait_task *t)
     else
         all->ready_first = t;
     all->ready_last = t;
+}
+
+static void resume(struct strait_lanes *all, struct strait_task *t)
+{
+    if (strait_coroutine_resume(all->coroutines, t->coroutine))
+        delist(all, t);
 }
 
 int strait_lanes_begin(struct strait_lanes *all, struct strait_task **out, void (*body)(void *),
@@ -49,44 +54,63 @@ int strait_lanes_begin(struct strait_lanes *all, struct strait_task **out, void 
     }
     *out = t;
     enlist(all, t);
-    make_ready(all, t);
+    resume(all, t);
     return 0;
+}
+
+void strait_lanes_end(struct strait_lanes *all)
+{
+    strait_coroutine_exit(all->coroutines);
+}
+
+static int sleep_until(struct strait_lanes *all, struct strait_turn *t, double until_s)
+{
+    t->timer.key = until_s;
+    t->timer.tie = all->n_slept++;
+    return strait_heap_push(&all->sleeping, &t->timer);
 }
 
 int strait_lanes_block(struct strait_lanes *all, struct strait_task *task, double until_s)
 {
-    struct strait_heap_node *timer = &task->timer;
-    if (!isinf(until_s)) {
-        timer->key = until_s;
-        timer->tie = all->n_slept++;
-        if (strait_heap_push(&all->sleeping, timer) != 0)
-            return -1;
-    }
+    if (!isinf(until_s) && sleep_until(all, &task->turn, until_s) != 0)
+        return -1;
     strait_coroutine_pause(all->coroutines);
     return 0;
 }
 
 void strait_lanes_wake(struct strait_lanes *all, struct strait_task *t)
 {
-    if (strait_heap_holds(&t->timer))
-        strait_heap_remove(&all->sleeping, &t->timer);
-    make_ready(all, t);
+    if (strait_heap_holds(&t->turn.timer))
+        strait_heap_remove(&all->sleeping, &t->turn.timer);
+    make_ready(all, &t->turn);
+}
+
+void strait_lanes_call(struct strait_lanes *all, struct strait_turn *turn)
+{
+    make_ready(all, turn);
+}
+
+int strait_lanes_call_at(struct strait_lanes *all, struct strait_turn *turn, double at_s)
+{
+    return sleep_until(all, turn, at_s);
 }
 
 void strait_lanes_due(struct strait_lanes *all, double now_s)
 {
     for (struct strait_heap_node *n; (n = strait_heap_first(&all->sleeping)) && n->key <= now_s;) {
         strait_heap_remove(&all->sleeping, n);
-        make_ready(all, (struct strait_task *)((char *)n - offsetof(struct strait_task, timer)));
+        make_ready(all, (struct strait_turn *)((char *)n - offsetof(struct strait_turn, timer)));
     }
 }
 
 void strait_lanes_run(struct strait_lanes *all)
 {
-    for (struct strait_task *t; (t = all->ready_first) && !all->coroutines->is_abandoned;) {
+    for (struct strait_turn *t; (t = all->ready_first) && !all->coroutines->is_abandoned;) {
         all->ready_first = t->next;
-        if (strait_coroutine_resume(all->coroutines, t->coroutine))
-            delist(all, t);
+        if (t->call)
+            t->call(t);
+        else
+            resume(all, (struct strait_task *)t);
     }
 }
 

@@ -24,6 +24,7 @@ struct world {
     sg_host_t *hosts;
     sg_sem_t bell;                 /* wakes the actor that runs the lanes */
     bool waits;                    /* it waits, and the bell was not rung yet */
+    double until_s;                /* at the latest */
     struct strait_stream **kicked; /* by lanes, in that order; their actors do not know yet */
     size_t n_kicked, cap_kicked, n_ends, max_mappings;
     struct strait_simgrid_rates rates;
@@ -125,7 +126,8 @@ static void end_actor(int argc, char **argv)
             carry(end, action.bytes);
             t_s = sg->simgrid_get_clock();
             strait_stream_flow_ended(s, t_s);
-            if (w->waits && w->machine->lanes.ready_first) {
+            if (w->waits && (w->machine->lanes.ready_first ||
+                             strait_lanes_next_s(&w->machine->lanes) < w->until_s)) {
                 w->waits = false;
                 sg->sg_sem_release(w->bell);
             }
@@ -233,6 +235,7 @@ static void wait_for_lanes(struct world *w)
         return;
     }
     w->waits = true;
+    w->until_s = next_s;
     if (isinf(next_s))
         w->sg.sg_sem_acquire(w->bell);
     else if (w->sg.sg_sem_acquire_timeout(w->bell, left_s))

@@ -175,9 +175,13 @@ static void deliver(struct strait_stream *s, struct strait_parcel *parcel, doubl
         strait_child_no_memory(m->child);
     /* The reader sleeps until the first arrived message is due: wake it only if this one comes
      * before. */
-    if (inbox->reader &&
-        (inbox->wanted == s->src ||
-         (inbox->wanted == STRAIT_ANY && strait_heap_first(&inbox->streams) == &s->node)))
+    if (!inbox->reader ||
+        !(inbox->wanted == s->src ||
+          (inbox->wanted == STRAIT_ANY && strait_heap_first(&inbox->streams) == &s->node)))
+        return;
+    if (inbox->reader->is_idle)
+        strait_lane_serve_at(inbox->reader, arrived_s);
+    else
         strait_lane_wake(inbox->reader, now_s);
 }
 

@@ -175,6 +175,11 @@ struct strait_rank_ops {
      *  when nothing can ever arrive: fails with BACKEND, "rank 3 waits for ever ...". */
     bool (*recv)(struct strait_rank *r, struct strait_message *out, int src, int channel,
                  double deadline_s);
+    /** Call turn(r, arg), which receives from src, whenever a message from src is there, until it
+     *  returns false; then the rank's program has ended, of which nothing more runs: without a stack
+     *  between its turns. A backend that cannot returns, or has NULL here. */
+    void (*serve)(struct strait_rank *r, int src, int channel,
+                  bool (*turn)(struct strait_rank *, void *), void *arg);
     /** Start another lane of this rank. It shares memory and resources, and inherits `wrap`; lanes
      *  synchronise by messages to their own rank. */
     struct strait_rank *(*spawn)(struct strait_rank *r, void (*fn)(struct strait_rank *, void *),

@@ -109,14 +109,33 @@ void strait_follow(struct strait_rank *r, struct strait_packet *taken)
     strait_decode(r, w->follower, taken);
 }
 
-struct strait_message strait_recv_newest(struct strait_rank *r, int src, int channel)
+struct service {
+    int src, channel;
+    bool (*answer)(struct strait_rank *r, void *arg, const struct strait_message *newest);
+    void *arg;
+};
+
+static bool serve(struct strait_rank *r, void *of)
 {
-    struct strait_message m = strait_recv(r, src, channel), next;
-    while (strait_recv_by(r, &next, src, channel, -INFINITY)) {
+    const struct service *s = of;
+    struct strait_message m = strait_recv(r, s->src, s->channel), next;
+    while (strait_recv_by(r, &next, s->src, s->channel, -INFINITY)) {
         strait_follow(r, m.packet);
         m = next;
     }
-    return m;
+    return s->answer(r, s->arg, &m);
+}
+
+void strait_serve(struct strait_rank *r, int src, int channel,
+                  bool (*answer)(struct strait_rank *, void *, const struct strait_message *),
+                  void *arg)
+{
+    struct service *s = strait_alloc(r, 1, sizeof(*s));
+    *s = (struct service){src, channel, answer, arg};
+    if (r->backend->ops->serve && !strait_trains(r)) /* training ends after the program */
+        r->backend->ops->serve(r, src, channel, serve, s);
+    while (serve(r, s))
+        continue;
 }
 
 void strait_post(struct strait_rank *r, int channel, int word)

@@ -311,9 +311,12 @@ void strait_send(struct strait_rank *r, int dst, int channel, int tag, struct st
 struct strait_task *strait_send_acked(struct strait_rank *r, int dst, int channel, int tag,
                                       struct strait_packet *taken);
 struct strait_message strait_recv(struct strait_rank *r, int src, int channel);
-/** The newest of the messages that have arrived, dropping the others; waits for one if there is
- *  none. */
-struct strait_message strait_recv_newest(struct strait_rank *r, int src, int channel);
+/** The last that a rank's program does: wait for messages of a stream, and answer the newest that
+ *  has arrived, dropping those before it, until `answer`, which takes the packet, returns false. In
+ *  simulations of many ranks one that waits here needs no stack: `arg` must not lie on it. */
+void strait_serve(struct strait_rank *r, int src, int channel,
+                  bool (*answer)(struct strait_rank *, void *arg, const struct strait_message *),
+                  void *arg);
 /** The next message if it arrives by deadline_s, in seconds since time 0 (strait_now_s + a
  *  duration; INFINITY: waits for ever).
  *  Out:     m  the message, if there was one

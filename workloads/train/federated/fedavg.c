@@ -232,31 +232,44 @@ static int n_steps(const struct strait_rank *r)
     return (int)fmin(1e9, fmax(1, floor(time_s / step_s + 1e-9)));
 }
 
+struct client {
+    struct strait_tensor *w, *update;
+};
+
+/* Train on the server's model, and send the update. */
+static bool answer(struct strait_rank *r, void *of, const struct strait_message *m)
+{
+    const struct client *c = of;
+    const int n_pieces = (int)strait_param(r, "pieces");
+    const double dropout = strait_param(r, "dropout");
+    if (m->tag == STOP) {
+        strait_drop(r, m->packet);
+        return false;
+    }
+    strait_enter_round(r, m->tag);
+    strait_straggle(r, false);
+    strait_decode(r, c->w, m->packet);
+    if (dropout > 0 && strait_draw(r, "dropout") < dropout)
+        return true; /* silent: only the server's deadline notices */
+    if (strait_is_away(r))
+        return true;
+    strait_train(r, c->w, c->update, n_steps(r));
+    if (strait_is_away(r)) /* left meanwhile */
+        return true;
+    for (int i = 0; i < n_pieces; i++)
+        strait_send(
+            r, SERVER, UPDATE, m->tag,
+            strait_encode(r, strait_codec(r, "up"), NAN, piece_of(r, c->update, i, n_pieces)));
+    return true;
+}
+
 static void client(struct strait_rank *r)
 {
-    struct strait_tensor *w = strait_tensor(r, STRAIT_SCRATCH, 0, STRAIT_ALL_LAYERS);
-    struct strait_tensor *update = strait_tensor(r, STRAIT_UPDATE, 0, STRAIT_ALL_LAYERS);
-    const int n_pieces = (int)strait_param(r, "pieces");
-    struct strait_message m;
+    struct client *c = strait_alloc(r, 1, sizeof(*c));
+    c->w = strait_tensor(r, STRAIT_SCRATCH, 0, STRAIT_ALL_LAYERS);
+    c->update = strait_tensor(r, STRAIT_UPDATE, 0, STRAIT_ALL_LAYERS);
     strait_straggle(r, true);
-    while ((m = strait_recv_newest(r, SERVER, MODEL)).tag != STOP) {
-        strait_enter_round(r, m.tag);
-        strait_straggle(r, false);
-        strait_decode(r, w, m.packet);
-        const double dropout = strait_param(r, "dropout");
-        if (dropout > 0 && strait_draw(r, "dropout") < dropout)
-            continue; /* silent: only the server's deadline notices */
-        if (strait_is_away(r))
-            continue;
-        strait_train(r, w, update, n_steps(r));
-        if (strait_is_away(r)) /* left meanwhile */
-            continue;
-        for (int i = 0; i < n_pieces; i++)
-            strait_send(
-                r, SERVER, UPDATE, m.tag,
-                strait_encode(r, strait_codec(r, "up"), NAN, piece_of(r, update, i, n_pieces)));
-    }
-    strait_drop(r, m.packet);
+    strait_serve(r, SERVER, MODEL, answer, c);
 }
 
 static void fedavg(struct strait_rank *r)
