@@ -150,7 +150,7 @@ static size_t list_links(struct strait_fairshare *fs, const struct strait_compon
             }
             l->free -= (double)of->capped_sum;
             l->open_weight += (double)of->fair_weight;
-            l->n_open += of->fair_finish.n > 0;
+            l->n_open += strait_hub_is_shared(of);
         }
     }
     return n;
@@ -203,7 +203,7 @@ static void find_levels(struct strait_fairshare *fs, const struct strait_compone
         l->level = fmax(node->key, 0);
         for (size_t k = 0; k < c->n_classes && l->n_open > 0; k++) {
             struct strait_component *of = c->classes[k];
-            if (of->fair_finish.n > 0 && isinf(of->level) && uses(of, l, fs))
+            if (strait_hub_is_shared(of) && isinf(of->level) && uses(of, l, fs))
                 fix(fs, of, l->level);
         }
     }

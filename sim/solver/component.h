@@ -15,6 +15,7 @@ struct strait_component {
     /* Hub: a flow at the fair level ends when served_bytes, the bytes given to each unit of weight
      * since the beginning, reaches its key; a capped flow ends when the time reaches its key. Caps
      * are compared per unit of weight. */
+    struct strait_flow *single; /* the only one, which is in no heap; NULL: all are in heaps */
     double level, served_bytes;
     long double capped_sum, fair_weight; /* sum of capped rates; sum of the other flows' weights */
     struct strait_heap fair_finish, capped_finish;
@@ -88,6 +89,7 @@ void strait_hub_add(struct strait_component *c, struct strait_flow *flow, double
 double strait_hub_remove(struct strait_component *c, struct strait_flow *flow); /* bytes left */
 void strait_hub_advance(struct strait_component *c, double now_s);
 void strait_hub_settle(struct strait_component *c, double bytes_per_s);
+bool strait_hub_is_shared(const struct strait_component *c); /* a flow gets the fair level */
 /** Let the flow with the largest cap above the level, or with the smallest one up to it, leave or
  *  reach its cap. Returns: false if there is none */
 bool strait_hub_lower(struct strait_component *c, double level);

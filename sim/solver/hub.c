@@ -16,6 +16,39 @@ static struct strait_flow *of_by_cap(struct strait_heap_node *node)
                 : NULL;
 }
 
+/* --- flows: a single one, as in rings, lies in no heap ---------------------------------------- */
+
+static struct strait_flow *single(const struct strait_component *c, bool capped)
+{
+    return c->single->capped == capped ? c->single : NULL;
+}
+
+/* That ends first. */
+static struct strait_flow *first_fair(const struct strait_component *c)
+{
+    return c->single ? single(c, false) : of_finish(strait_heap_first(&c->fair_finish));
+}
+
+static struct strait_flow *first_capped(const struct strait_component *c)
+{
+    return c->single ? single(c, true) : of_finish(strait_heap_first(&c->capped_finish));
+}
+
+static struct strait_flow *fair_with_least_cap(const struct strait_component *c)
+{
+    return c->single ? single(c, false) : of_by_cap(strait_heap_first(&c->fair_by_cap));
+}
+
+static struct strait_flow *capped_with_most_cap(const struct strait_component *c)
+{
+    return c->single ? single(c, true) : of_by_cap(strait_heap_first(&c->capped_by_cap));
+}
+
+bool strait_hub_is_shared(const struct strait_component *c)
+{
+    return first_fair(c) != NULL;
+}
+
 static void must_push(struct strait_heap *h, struct strait_heap_node *node)
 {
     const int rc = strait_heap_push(h, node);
@@ -23,9 +56,28 @@ static void must_push(struct strait_heap *h, struct strait_heap_node *node)
     (void)rc;
 }
 
+static void hold(struct strait_component *c, struct strait_flow *f)
+{
+    if (f == c->single)
+        return;
+    must_push(f->capped ? &c->capped_finish : &c->fair_finish, &f->finish);
+    must_push(f->capped ? &c->capped_by_cap : &c->fair_by_cap, &f->by_cap);
+}
+
+static void let_go(struct strait_component *c, struct strait_flow *f)
+{
+    if (f == c->single)
+        return;
+    strait_heap_remove(f->capped ? &c->capped_finish : &c->fair_finish, &f->finish);
+    strait_heap_remove(f->capped ? &c->capped_by_cap : &c->fair_by_cap, &f->by_cap);
+}
+
+/* ---------------------------------------------------------------------------------------------- */
+
 void strait_hub_begin(struct strait_component *c, int link)
 {
     c->hub = link;
+    c->single = NULL;
     c->level = INFINITY;
     c->served_bytes = 0;
     c->capped_sum = c->fair_weight = 0;
@@ -37,8 +89,7 @@ static void put_fair(struct strait_component *c, struct strait_flow *f, double l
     f->finish.key = c->served_bytes + left_bytes / f->weight;
     f->by_cap.key = f->cap / f->weight;
     c->fair_weight += f->weight;
-    must_push(&c->fair_finish, &f->finish);
-    must_push(&c->fair_by_cap, &f->by_cap);
+    hold(c, f);
 }
 
 static void put_capped(struct strait_component *c, struct strait_flow *f, double left_bytes)
@@ -47,42 +98,53 @@ static void put_capped(struct strait_component *c, struct strait_flow *f, double
     f->finish.key = c->last_s + left_bytes / f->cap;
     f->by_cap.key = -f->cap / f->weight;
     c->capped_sum += f->cap;
-    must_push(&c->capped_finish, &f->finish);
-    must_push(&c->capped_by_cap, &f->by_cap);
+    hold(c, f);
 }
 
 /* Keeps every capped flow's cap at or below every other flow's cap. */
 void strait_hub_add(struct strait_component *c, struct strait_flow *flow, double left_bytes,
                     double cap)
 {
-    const struct strait_heap_node *greatest = strait_heap_first(&c->capped_by_cap);
+    struct strait_flow *before = c->single;
+    const struct strait_flow *greatest = capped_with_most_cap(c);
+    if (before) {
+        c->single = NULL;
+        hold(c, before);
+    } else if (c->fair_finish.n + c->capped_finish.n == 0) {
+        c->single = flow;
+    }
     flow->cap = cap;
-    if (greatest && cap / flow->weight <= -greatest->key)
+    if (greatest && cap / flow->weight <= greatest->cap / greatest->weight)
         put_capped(c, flow, left_bytes);
     else
         put_fair(c, flow, left_bytes);
 }
 
-double strait_hub_remove(struct strait_component *c, struct strait_flow *flow)
+static double take_out(struct strait_component *c, struct strait_flow *flow)
 {
     double left_bytes;
+    let_go(c, flow);
     if (flow->capped) {
         left_bytes = (flow->finish.key - c->last_s) * flow->cap;
-        strait_heap_remove(&c->capped_finish, &flow->finish);
-        strait_heap_remove(&c->capped_by_cap, &flow->by_cap);
         c->capped_sum = c->capped_by_cap.n > 0 ? c->capped_sum - flow->cap : 0;
     } else {
         left_bytes = (flow->finish.key - c->served_bytes) * flow->weight;
-        strait_heap_remove(&c->fair_finish, &flow->finish);
-        strait_heap_remove(&c->fair_by_cap, &flow->by_cap);
         c->fair_weight = c->fair_by_cap.n > 0 ? c->fair_weight - flow->weight : 0;
     }
     return fmax(left_bytes, 0);
 }
 
+double strait_hub_remove(struct strait_component *c, struct strait_flow *flow)
+{
+    const double left_bytes = take_out(c, flow);
+    if (flow == c->single)
+        c->single = NULL;
+    return left_bytes;
+}
+
 void strait_hub_advance(struct strait_component *c, double now_s)
 {
-    if (c->fair_finish.n > 0)
+    if (strait_hub_is_shared(c))
         c->served_bytes += c->level * (now_s - c->last_s);
     c->last_s = now_s;
 }
@@ -90,26 +152,26 @@ void strait_hub_advance(struct strait_component *c, double now_s)
 static double level_of(const struct strait_component *c, double bytes_per_s)
 {
     const double free = (double)(bytes_per_s - c->capped_sum);
-    if (c->fair_finish.n > 0)
+    if (strait_hub_is_shared(c))
         return free / (double)c->fair_weight;
     return free >= 0 ? INFINITY : 0;
 }
 
 bool strait_hub_lower(struct strait_component *c, double level)
 {
-    struct strait_flow *f = of_by_cap(strait_heap_first(&c->capped_by_cap));
+    struct strait_flow *f = capped_with_most_cap(c);
     if (!f || !(f->cap / f->weight > level))
         return false;
-    put_fair(c, f, strait_hub_remove(c, f));
+    put_fair(c, f, take_out(c, f));
     return true;
 }
 
 bool strait_hub_raise(struct strait_component *c, double level)
 {
-    struct strait_flow *f = of_by_cap(strait_heap_first(&c->fair_by_cap));
+    struct strait_flow *f = fair_with_least_cap(c);
     if (!f || !(f->cap / f->weight <= level))
         return false;
-    put_capped(c, f, strait_hub_remove(c, f));
+    put_capped(c, f, take_out(c, f));
     return true;
 }
 
@@ -126,17 +188,15 @@ void strait_hub_settle(struct strait_component *c, double bytes_per_s)
 
 double strait_hub_next_s(const struct strait_component *c)
 {
-    const struct strait_heap_node *fair = strait_heap_first(&c->fair_finish);
-    const struct strait_heap_node *capped = strait_heap_first(&c->capped_finish);
+    const struct strait_flow *fair = first_fair(c), *capped = first_capped(c);
     const double fair_s =
-        fair ? c->last_s + fmax(fair->key - c->served_bytes, 0) / c->level : INFINITY;
-    return fmin(fair_s, capped ? capped->key : INFINITY);
+        fair ? c->last_s + fmax(fair->finish.key - c->served_bytes, 0) / c->level : INFINITY;
+    return fmin(fair_s, capped ? capped->finish.key : INFINITY);
 }
 
 struct strait_flow *strait_hub_first_ended(const struct strait_component *c, double slack_s)
 {
-    struct strait_flow *fair = of_finish(strait_heap_first(&c->fair_finish));
-    struct strait_flow *capped = of_finish(strait_heap_first(&c->capped_finish));
+    struct strait_flow *fair = first_fair(c), *capped = first_capped(c);
     if (fair && fair->finish.key - c->served_bytes <= c->level * slack_s)
         return fair;
     if (capped && capped->finish.key <= c->last_s + slack_s)
