@@ -26,6 +26,12 @@ struct placed {
     size_t at;
 };
 
+struct found {   /* what a rank waited for */
+    bool is_gap; /* nothing that is logged */
+    struct strait_span span;
+    size_t at;
+};
+
 struct by_rank {
     struct ends *ends;     /* see ends_of; NULL: not looked at yet */
     struct placed *sorted; /* those that can be on a path, what comes first first; NULL: not */
@@ -106,13 +112,14 @@ static bool comes_first(const struct strait_span *x, const struct strait_span *y
 /* Those of the newest spans too. */
 static size_t n_blocks_of(const struct strait_spans *s)
 {
-    return s->n_blocks + (s->n_newest + STRAIT_SPANS_BLOCK - 1) / STRAIT_SPANS_BLOCK;
+    const size_t n_a_block = strait_spans_a_block(s);
+    return s->n_blocks + (s->n_newest + n_a_block - 1) / n_a_block;
 }
 
 static const struct strait_span *newest_of(size_t *n, const struct strait_spans *s, size_t block)
 {
-    const size_t from = (block - s->n_blocks) * STRAIT_SPANS_BLOCK;
-    *n = s->n_newest - from < STRAIT_SPANS_BLOCK ? s->n_newest - from : STRAIT_SPANS_BLOCK;
+    const size_t n_a_block = strait_spans_a_block(s), from = (block - s->n_blocks) * n_a_block;
+    *n = s->n_newest - from < n_a_block ? s->n_newest - from : n_a_block;
     return s->newest + from;
 }
 
@@ -122,7 +129,7 @@ static const struct strait_span *block_of(size_t *n, struct walk *w, int rank, s
     struct unpacked *u = &w->unpacked[rank % N_UNPACKED];
     if (block >= spans->n_blocks)
         return newest_of(n, spans, block);
-    *n = STRAIT_SPANS_BLOCK;
+    *n = strait_spans_a_block(spans);
     if (rank == u->rank && block == u->block)
         return u->room;
     u->rank = rank;
@@ -168,9 +175,10 @@ static bool leads_to(const struct strait_span *s, double t_s, int n_hops)
 }
 
 /* Take what comes first of a block's spans that ended by t_s. */
-static void look_at(struct walk *w, struct strait_path_step *best, int rank, size_t block,
-                    double t_s, int n_hops)
+static void look_at(struct walk *w, struct found *best, int rank, size_t block, double t_s,
+                    int n_hops)
 {
+    const size_t n_a_block = strait_spans_a_block(&w->logs[rank].spans);
     size_t n;
     const struct strait_span *all = block_of(&n, w, rank, block);
     for (size_t i = n; i-- > 0;) { /* of equal ones the last */
@@ -178,8 +186,7 @@ static void look_at(struct walk *w, struct strait_path_step *best, int rank, siz
         if (s->end_s > t_s + TOLERANCE_S || (!best->is_gap && !comes_first(s, &best->span)))
             continue;
         if (can_be_on_path(s, w->n_ranks) && leads_to(s, t_s, n_hops))
-            *best = (struct strait_path_step){
-                .span = *s, .at = block * STRAIT_SPANS_BLOCK + i, .rank = rank};
+            *best = (struct found){.span = *s, .at = block * n_a_block + i};
     }
 }
 
@@ -211,7 +218,7 @@ static bool sort_spans(struct walk *w, int rank)
     return true;
 }
 
-static void search_sorted(struct strait_path_step *best, const struct walk *w, int rank, double t_s,
+static void search_sorted(struct found *best, const struct walk *w, int rank, double t_s,
                           int n_hops)
 {
     const struct by_rank *of = &w->of[rank];
@@ -226,15 +233,14 @@ static void search_sorted(struct strait_path_step *best, const struct walk *w, i
     while (lo < of->n_sorted && !leads_to(&of->sorted[lo].span, t_s, n_hops))
         lo++;
     if (lo < of->n_sorted)
-        *best = (struct strait_path_step){
-            .span = of->sorted[lo].span, .at = of->sorted[lo].at, .rank = rank};
+        *best = (struct found){.span = of->sorted[lo].span, .at = of->sorted[lo].at};
 }
 
 /* The span that ended last at or before t_s; n_hops counts previous spans without duration. */
-static int last_before(struct strait_path_step *best, struct walk *w, int rank, double t_s,
-                       int n_hops, struct strait_error *err)
+static int last_before(struct found *best, struct walk *w, int rank, double t_s, int n_hops,
+                       struct strait_error *err)
 {
-    *best = (struct strait_path_step){.is_gap = true, .rank = rank};
+    *best = (struct found){.is_gap = true};
     if (w->of[rank].sorted) {
         search_sorted(best, w, rank, t_s, n_hops);
         return 0;
@@ -260,8 +266,8 @@ static int last_before(struct strait_path_step *best, struct walk *w, int rank, 
     return 0;
 }
 
-/* One step of the path. */
-static int take_step(struct strait_breakdown *out, const struct strait_path_step *found,
+/* One step of the path. There can be as many as a server adds updates. */
+static int take_step(struct strait_breakdown *out, const struct found *found, int rank,
                      double from_s, double to_s, struct strait_error *err)
 {
     const enum strait_phase phase = found->is_gap ? STRAIT_PHASE_OTHER : phase_of(found->span.kind);
@@ -269,17 +275,23 @@ static int take_step(struct strait_breakdown *out, const struct strait_path_step
     if (!(to_s > from_s))
         return 0;
     if (out->n_steps == out->cap_steps) {
-        const size_t cap = out->cap_steps ? 2 * out->cap_steps : 64;
+        const size_t cap = out->cap_steps + out->cap_steps / 2 + 64;
         struct strait_path_step *more = realloc(out->steps, cap * sizeof(*more));
         if (!more)
             return strait_error_memory(err, "breakdown");
         out->steps = more;
         out->cap_steps = cap;
     }
-    struct strait_path_step *step = &out->steps[out->n_steps++];
-    *step = *found;
-    step->from_s = from_s;
-    step->to_s = to_s;
+    out->steps[out->n_steps++] =
+        (struct strait_path_step){.from_s = from_s,
+                                  .to_s = to_s,
+                                  .span_s = found->span.end_s - found->span.start_s,
+                                  .bytes = found->span.bytes,
+                                  .at = found->at,
+                                  .rank = rank,
+                                  .peer = found->span.peer,
+                                  .kind = (int8_t)found->span.kind,
+                                  .is_gap = found->is_gap};
     return 0;
 }
 
@@ -289,15 +301,16 @@ static int walk_round(struct walk *w, double start_s, double end_s, struct strai
     int rank = 0, n_hops = 0;
     double t_s = end_s;
     while (t_s > start_s) {
-        struct strait_path_step found, gap = {.is_gap = true, .rank = rank};
+        struct found found;
+        static const struct found gap = {.is_gap = true};
         const struct strait_span *s = &found.span;
         if (last_before(&found, w, rank, t_s, n_hops, err) != 0)
             return -1;
         if (found.is_gap || s->end_s <= start_s)
-            return take_step(w->out, &gap, start_s, t_s, err);
+            return take_step(w->out, &gap, rank, start_s, t_s, err);
         const double to_s = fmin(s->end_s, t_s), from_s = fmax(fmin(s->start_s, to_s), start_s);
-        if (take_step(w->out, &gap, to_s, t_s, err) != 0 ||
-            take_step(w->out, &found, from_s, to_s, err) != 0)
+        if (take_step(w->out, &gap, rank, to_s, t_s, err) != 0 ||
+            take_step(w->out, &found, rank, from_s, to_s, err) != 0)
             return -1;
         n_hops = from_s < t_s ? 0 : n_hops + 1;
         t_s = from_s;

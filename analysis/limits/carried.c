@@ -19,6 +19,7 @@ struct reach { /* of a rank's receiving */
 };
 
 struct carried {
+    const struct strait_carried_witness *witness;
     const struct strait_log *logs;
     int n_ranks;
     const struct strait_network *network;
@@ -128,6 +129,8 @@ static void walk_log(const struct carried *c, size_t *at, int rank, bool counts)
     struct reach *reach = &c->reaches[rank];
     strait_spans_begin(&spans, &c->logs[rank].spans);
     for (const struct strait_span *s; (s = strait_spans_next(&spans));) {
+        if (counts && c->witness)
+            c->witness->see(c->witness->arg, s);
         if (!strait_carried_crosses(c->network, s))
             continue;
         const int n_hops = strait_network_path(c->network, s->peer, s->rank, links);
@@ -229,12 +232,14 @@ static void answer(const struct carried *c, struct strait_carried_question *q)
 }
 
 int strait_carried_answer(struct strait_carried_question *asked, size_t n_asked,
+                          const struct strait_carried_witness *witness,
                           const struct strait_log *logs, int n_ranks,
                           const struct strait_network *n, struct strait_error *err)
 {
     const int n_links = strait_network_n_links(n);
     size_t *counts = calloc((size_t)n_links + 1, sizeof(*counts));
-    struct carried c = {.logs = logs,
+    struct carried c = {.witness = witness,
+                        .logs = logs,
                         .n_ranks = n_ranks,
                         .network = n,
                         .reaches = calloc((size_t)n_ranks + 1, sizeof(*c.reaches)),
@@ -246,7 +251,7 @@ int strait_carried_answer(struct strait_carried_question *asked, size_t n_asked,
         c.reaches[r] = (struct reach){n_links, -1};
     for (size_t i = 0; i < n_asked && !failed; i++)
         c.n_changes[asked[i].link] = 1; /* until they are counted */
-    if (!failed && n_asked > 0)
+    if (!failed)
         walk(&c, counts, true);
     for (int i = 0; i < n_links && !failed; i++)
         c.n_changes[i] = counts[i];

@@ -27,12 +27,20 @@ struct strait_carried_question {
     double bytes; /* the answer */
 };
 
+/* Is shown every span of every rank, in their order. */
+struct strait_carried_witness {
+    void (*see)(void *arg, const struct strait_span *span);
+    void *arg;
+};
+
 /** Answer questions. A transfer's bytes are taken to pass evenly between its posting and its
  *  arrival.
- *  Out:     asked  n_asked of them: `bytes`
+ *  Out:     asked    n_asked of them: `bytes`
+ *  In:      witness  for who would walk over all spans too; NULL: nobody
  *  Returns: 0, or -1 with *err NOMEM
  *  Cost:    O(s log s) for the s transfers over links that are asked for, which are looked at a few
  *           links at a time, so that memory stays small */
 int strait_carried_answer(struct strait_carried_question *asked, size_t n_asked,
+                          const struct strait_carried_witness *witness,
                           const struct strait_log *logs, int n_ranks,
                           const struct strait_network *n, struct strait_error *err);

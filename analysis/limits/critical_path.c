@@ -4,7 +4,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include "carried.h"
 
 /* Sums of a few thousand numbers that are equal differ by less. */
 static const double SAME_RATIO = 1e-9;
@@ -21,9 +20,15 @@ struct sums {
     struct strait_critical_path *out;
 };
 
+static struct strait_span span_of(const struct strait_path_step *step)
+{
+    return (struct strait_span){
+        .kind = step->kind, .rank = step->rank, .peer = step->peer, .bytes = step->bytes};
+}
+
 static enum strait_part part_of(const struct strait_path_step *step)
 {
-    switch (step->is_gap ? STRAIT_SPAN_WAIT : step->span.kind) {
+    switch (step->is_gap ? STRAIT_SPAN_WAIT : step->kind) {
     case STRAIT_SPAN_COMPUTE:
         return STRAIT_PART_COMPUTE;
     case STRAIT_SPAN_ENCODE:
@@ -50,10 +55,11 @@ static double filled_s(const struct sums *s, const struct strait_path_step *step
 static void add_transfer(struct sums *s, const struct strait_path_step *step)
 {
     const struct strait_network *n = s->in->network;
-    const double step_s = step->to_s - step->from_s, span_s = step->span.end_s - step->span.start_s;
+    const struct strait_span span = span_of(step);
+    const double step_s = step->to_s - step->from_s;
     int links[STRAIT_MAX_HOPS], link = 0;
     double most_s = -1;
-    const int n_hops = strait_network_path(n, step->span.peer, step->span.rank, links);
+    const int n_hops = strait_network_path(n, step->peer, step->rank, links);
     for (int i = 0; i < n_hops; i++) {
         /* Each flow of others takes as much of its port as the stream of this transfer. */
         const double here_s = (1 + strait_network_link(n, links[i])->n_flows) *
@@ -63,7 +69,7 @@ static void add_transfer(struct sums *s, const struct strait_path_step *step)
         link = links[i];
         most_s = here_s;
     }
-    const double own_bytes = strait_carried_wire_bytes(n, &step->span) * step_s / span_s;
+    const double own_bytes = strait_carried_wire_bytes(n, &span) * step_s / step->span_s;
     const double busy_s = fmin(most_s, step_s);
     const double own_s = fmin(filled_s(s, step, link, own_bytes), busy_s);
     const double latency_s = step_s - busy_s;
@@ -72,8 +78,8 @@ static void add_transfer(struct sums *s, const struct strait_path_step *step)
     s->out->part_s[STRAIT_PART_LATENCY] += latency_s;
     if (latency_s > s->most_latency_s) {
         s->most_latency_s = latency_s;
-        s->out->from = step->span.peer;
-        s->out->to = step->span.rank;
+        s->out->from = step->peer;
+        s->out->to = step->rank;
     }
 }
 
@@ -136,12 +142,14 @@ static void add_up(struct sums *s)
 
 static bool is_transfer(const struct sums *s, const struct strait_path_step *step)
 {
+    const struct strait_span span = span_of(step);
     return step->to_s > step->from_s && !step->is_gap &&
-           strait_carried_crosses(s->in->network, &step->span);
+           strait_carried_crosses(s->in->network, &span);
 }
 
 /* What the links of the path's transfers carried meanwhile. */
-static int carry(struct sums *s, struct strait_error *err)
+static int carry(struct sums *s, const struct strait_carried_witness *witness,
+                 struct strait_error *err)
 {
     const struct strait_limits_inputs *in = s->in;
     int links[STRAIT_MAX_HOPS];
@@ -152,24 +160,24 @@ static int carry(struct sums *s, struct strait_error *err)
         const struct strait_path_step *step = &in->steps[i];
         if (!is_transfer(s, step))
             continue;
-        const int n_hops =
-            strait_network_path(in->network, step->span.peer, step->span.rank, links);
+        const int n_hops = strait_network_path(in->network, step->peer, step->rank, links);
         for (int k = 0; k < n_hops; k++)
             s->asked[s->n_asked++] = (struct strait_carried_question){
                 .link = links[k], .from_s = step->from_s, .to_s = step->to_s};
     }
-    return strait_carried_answer(s->asked, s->n_asked, in->logs, in->n_ranks, in->network, err);
+    return strait_carried_answer(s->asked, s->n_asked, witness, in->logs, in->n_ranks, in->network,
+                                 err);
 }
 
 int strait_critical_path_of(struct strait_critical_path *out, const struct strait_limits_inputs *in,
-                            struct strait_error *err)
+                            const struct strait_carried_witness *witness, struct strait_error *err)
 {
     const size_t n_ranks = (size_t)in->n_ranks,
                  n_links = (size_t)strait_network_n_links(in->network);
     double *all = calloc(STRAIT_N_PARTS * (n_ranks + n_links), sizeof(*all));
     struct sums s = {.in = in, .out = out};
     *out = (struct strait_critical_path){.from = -1, .to = -1};
-    if (!all || carry(&s, err) != 0) {
+    if (!all || carry(&s, witness, err) != 0) {
         free(all);
         free(s.asked);
         return strait_error_memory(err, "limits");

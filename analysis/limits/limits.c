@@ -137,13 +137,19 @@ int strait_limits_put(json_t *row, const struct strait_limits_inputs *in, struct
 {
     static const char *const keys[] = {"critical_path", "utilisation", "limits"};
     struct strait_critical_path path;
-    struct strait_utilisation use = {.n_links = 0};
+    struct strait_utilisation use;
+    const struct strait_carried_witness witness = {strait_utilisation_add, &use};
     for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
         json_object_set_new(row, keys[i], json_null());
     if (!(in->known_s > 0))
         return 0;
-    if (strait_critical_path_of(&path, in, err) != 0 || strait_utilisation_of(&use, in, err) != 0)
+    if (strait_utilisation_begin(&use, in, err) != 0)
         return -1;
+    if (strait_critical_path_of(&path, in, &witness, err) != 0) {
+        strait_utilisation_release(&use);
+        return -1;
+    }
+    strait_utilisation_end(&use);
     const struct verdict v = judge(&path, &use, in);
     json_object_set_new(row, keys[0], strait_critical_path_json(&path, in));
     json_object_set_new(row, keys[1], strait_utilisation_json(&use, in));

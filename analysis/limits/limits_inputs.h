@@ -7,11 +7,14 @@
 
 /* A step of the critical path: a span, or a gap in which the rank did nothing that is logged. */
 struct strait_path_step {
-    bool is_gap;
-    struct strait_span span; /* of a gap: nothing */
-    size_t at;               /* the span's place in the rank's log */
-    int rank;
     double from_s, to_s; /* of the round's time it takes */
+    /* Of a gap: none of these. */
+    double span_s;  /* of the whole span */
+    uint64_t bytes; /* the span's */
+    size_t at;      /* the span's place in the rank's log */
+    int32_t rank, peer;
+    int8_t kind; /* of the span */
+    bool is_gap;
 };
 
 /* The rounds that the logs know in full. */

@@ -46,10 +46,12 @@ static double inside_ratio(const struct strait_limits_inputs *in, const struct s
     return fmax(0, fmin(s->end_s, in->to_s) - fmax(s->start_s, in->from_s)) / span_s;
 }
 
-static void add_span(struct strait_utilisation *u, const struct strait_limits_inputs *in,
-                     const struct strait_span *s, int rank)
+void strait_utilisation_add(void *of, const struct strait_span *s)
 {
+    struct strait_utilisation *u = of;
+    const struct strait_limits_inputs *in = u->in;
     const struct strait_network *n = in->network;
+    const int rank = s->rank;
     const double inside = inside_ratio(in, s), total_s = in->to_s - in->from_s;
     const double share = inside * (s->end_s - s->start_s) / total_s;
     const bool serves = in->has_server && rank == 0;
@@ -76,11 +78,11 @@ static void add_span(struct strait_utilisation *u, const struct strait_limits_in
     }
 }
 
-int strait_utilisation_of(struct strait_utilisation *u, const struct strait_limits_inputs *in,
-                          struct strait_error *err)
+int strait_utilisation_begin(struct strait_utilisation *u, const struct strait_limits_inputs *in,
+                             struct strait_error *err)
 {
-    *u = (struct strait_utilisation){.n_links = strait_network_n_links(in->network),
-                                     .n_ranks = in->n_ranks};
+    *u = (struct strait_utilisation){
+        .in = in, .n_links = strait_network_n_links(in->network), .n_ranks = in->n_ranks};
     u->links = calloc((size_t)u->n_links + 1, sizeof(*u->links));
     u->accelerators = calloc((size_t)u->n_ranks, sizeof(*u->accelerators));
     u->cores = calloc((size_t)u->n_ranks, sizeof(*u->cores));
@@ -89,19 +91,18 @@ int strait_utilisation_of(struct strait_utilisation *u, const struct strait_limi
         strait_utilisation_release(u);
         return strait_error_memory(err, "limits");
     }
-    for (int r = 0; r < in->n_ranks; r++) {
-        struct strait_span_walk walk;
-        strait_spans_begin(&walk, &in->logs[r].spans);
-        for (const struct strait_span *s; (s = strait_spans_next(&walk));)
-            add_span(u, in, s, r);
-    }
+    return 0;
+}
+
+void strait_utilisation_end(struct strait_utilisation *u)
+{
+    const struct strait_limits_inputs *in = u->in;
     /* Pairs of sites may have no link. A message that waits for those before it in its stream, and
      * arrives after the last round, counts as if it were carried all the while: hence the limit. */
     for (int l = 0; l < u->n_links; l++)
         if (u->links[l] > 0)
             u->links[l] = fmin(
                 u->links[l] / strait_carried_most_bytes(in->network, l, in->from_s, in->to_s), 1);
-    return 0;
 }
 
 void strait_utilisation_release(struct strait_utilisation *u)

@@ -100,7 +100,7 @@ static void put_path(FILE *out, const struct strait_timeline *t)
             continue;
         snprintf(name, sizeof(name), "%s: %s", strait_timeline_rank(rank, t, step->rank),
                  step->is_gap ? "other"
-                              : strait_span_kind_name((enum strait_span_kind)step->span.kind));
+                              : strait_span_kind_name((enum strait_span_kind)step->kind));
         put_slice(out, pid, 1, name, step->from_s, step->to_s);
         fputs(",\"cat\":\"critical\",\"args\":{}}", out);
     }

@@ -284,11 +284,15 @@ static size_t max_spans(const struct strait_rank *r, const struct strait_trial *
     return share < STRAIT_LOG_MAX_SPANS ? share : STRAIT_LOG_MAX_SPANS;
 }
 
-/* Whole blocks of a rank, so that all ranks together have so many spans unpacked; at least one. */
-static unsigned max_unpacked(const struct strait_rank *r)
+/* From so many ranks on, what is not packed takes most of the memory of a rank's log. */
+enum { MANY_RANKS = 4096, SPANS_OF_MANY = 8 };
+
+/* All ranks together have so many spans unpacked, in whole blocks of a rank; at least one. */
+static void bound_spans(struct strait_spans *s, int n_ranks)
 {
-    const unsigned blocks = STRAIT_SPANS_UNPACKED / STRAIT_SPANS_BLOCK / (unsigned)r->run->n_ranks;
-    return (blocks > 0 ? blocks : 1) * STRAIT_SPANS_BLOCK;
+    s->n_a_block = n_ranks < MANY_RANKS ? STRAIT_SPANS_BLOCK : SPANS_OF_MANY;
+    const unsigned blocks = STRAIT_SPANS_UNPACKED / s->n_a_block / (unsigned)n_ranks;
+    s->max_unpacked = blocks > 0 ? blocks : 1;
 }
 
 void strait_rank_begin(struct strait_rank *r)
@@ -308,7 +312,7 @@ void strait_rank_begin(struct strait_rank *r)
     w->log = &r->run->logs[r->me];
     w->log->error_over_bound = -1;
     w->log->max_spans = max_spans(r, w->point);
-    w->log->spans.max_unpacked = max_unpacked(r);
+    bound_spans(&w->log->spans, r->run->n_ranks);
     w->slowness = 1;
     atomic_init(&w->round, -1);
     pthread_mutex_init(&w->mutex, NULL);

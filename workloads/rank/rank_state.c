@@ -81,7 +81,7 @@ void *strait_alloc(struct strait_rank *r, size_t n, size_t size)
     void *p = calloc(n ? n : 1, size);
     pthread_mutex_lock(&w->mutex);
     if (w->n_allocs == w->cap_allocs) {
-        const size_t cap = w->cap_allocs ? 2 * w->cap_allocs : 16;
+        const size_t cap = w->cap_allocs ? 2 * w->cap_allocs : 4;
         void **more = realloc(w->allocs, cap * sizeof(*more));
         if (more) {
             w->allocs = more;

@@ -300,7 +300,7 @@ static bool pack(struct strait_spans *s, const struct strait_span *spans)
     double most_s = s->n_blocks > 0 ? s->blocks[s->n_blocks - 1].most_end_s : -INFINITY;
     struct before before;
     begin(&before);
-    for (int i = 0; i < STRAIT_SPANS_BLOCK; i++) {
+    for (unsigned i = 0; i < strait_spans_a_block(s); i++) {
         const struct strait_span *span = &spans[i];
         pack_span(&to, span, &before);
         pass(&before, span);
@@ -321,14 +321,15 @@ static bool pack(struct strait_spans *s, const struct strait_span *spans)
 static bool pack_newest(struct strait_spans *s)
 {
     const size_t n_before = s->n_blocks, bytes_before = s->packed_bytes;
-    for (unsigned i = 0; i < s->n_newest; i += STRAIT_SPANS_BLOCK)
+    const unsigned n_a_block = strait_spans_a_block(s);
+    for (unsigned i = 0; i < s->n_newest; i += n_a_block)
         if (!pack(s, &s->newest[i])) { /* all or none */
             while (s->n_blocks > n_before)
                 free(s->blocks[--s->n_blocks].packed);
             s->packed_bytes = bytes_before;
             return false;
         }
-    if (s->cap_newest > STRAIT_SPANS_BLOCK) {
+    if (s->cap_newest > n_a_block) {
         free(s->newest);
         s->newest = NULL;
         s->cap_newest = 0;
@@ -340,8 +341,9 @@ static bool pack_newest(struct strait_spans *s)
 bool strait_spans_add(struct strait_spans *s, const struct strait_span *span)
 {
     assert(span->kind >= 0 && span->kind < STRAIT_N_SPAN_KINDS);
-    const unsigned at_first = s->max_unpacked > 0 ? s->max_unpacked : 2 * STRAIT_SPANS_BLOCK;
-    const unsigned most = s->n_blocks > 0 ? STRAIT_SPANS_BLOCK : at_first;
+    const unsigned n_a_block = strait_spans_a_block(s);
+    const unsigned at_first = n_a_block * (s->max_unpacked > 0 ? s->max_unpacked : 2);
+    const unsigned most = s->n_blocks > 0 ? n_a_block : at_first;
     if (s->n_newest == most && !pack_newest(s))
         return false;
     if (s->n_newest == s->cap_newest) {
@@ -398,8 +400,8 @@ const struct strait_span *strait_spans_block(size_t *n, struct strait_span *room
     const unsigned char *from = s->blocks[block].packed;
     struct before before;
     begin(&before);
-    *n = STRAIT_SPANS_BLOCK;
-    for (size_t i = 0; i < STRAIT_SPANS_BLOCK; i++) {
+    *n = strait_spans_a_block(s);
+    for (size_t i = 0; i < *n; i++) {
         unpack_span(&room[i], &from, &before);
         pass(&before, &room[i]);
     }
@@ -409,10 +411,11 @@ const struct strait_span *strait_spans_block(size_t *n, struct strait_span *room
 struct strait_span strait_spans_at(const struct strait_spans *s, size_t i)
 {
     struct strait_span room[STRAIT_SPANS_BLOCK];
-    size_t n, block = i / STRAIT_SPANS_BLOCK;
+    const size_t n_a_block = strait_spans_a_block(s), block = i / n_a_block;
+    size_t n;
     if (block >= s->n_blocks)
-        return s->newest[i - s->n_blocks * STRAIT_SPANS_BLOCK];
-    return strait_spans_block(&n, room, s, block)[i % STRAIT_SPANS_BLOCK];
+        return s->newest[i - s->n_blocks * n_a_block];
+    return strait_spans_block(&n, room, s, block)[i % n_a_block];
 }
 
 void strait_spans_begin(struct strait_span_walk *w, const struct strait_spans *s)

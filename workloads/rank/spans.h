@@ -25,8 +25,8 @@ struct strait_span {
     int32_t kind; /* enum strait_span_kind */
 };
 
-/* Spans of a packed block; and of a run's logs as long as nothing is packed, 8 MB: unpacking takes
- * time. */
+/* The most spans of a packed block; and of a run's logs as long as nothing is packed, 8 MB: unpacking
+ * takes time. */
 enum { STRAIT_SPANS_BLOCK = 64, STRAIT_SPANS_UNPACKED = 1 << 17 };
 
 struct strait_span_block {
@@ -41,8 +41,14 @@ struct strait_spans {           /* zeroed: none */
     struct strait_span_block *blocks;
     size_t n_blocks, cap_blocks, packed_bytes; /* of all blocks */
     unsigned n_newest, cap_newest;
-    unsigned max_unpacked; /* of a log without blocks: a multiple of a block; 0: two blocks */
+    unsigned max_unpacked; /* blocks, while none is packed; 0: two */
+    unsigned n_a_block;    /* at most STRAIT_SPANS_BLOCK; 0: that */
 };
+
+static inline unsigned strait_spans_a_block(const struct strait_spans *s)
+{
+    return s->n_a_block > 0 ? s->n_a_block : (unsigned)STRAIT_SPANS_BLOCK;
+}
 
 /** Append a span. Returns: false when memory ran out; those before stay. */
 bool strait_spans_add(struct strait_spans *s, const struct strait_span *span);

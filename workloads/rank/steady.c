@@ -220,8 +220,9 @@ static void add_moved(struct strait_log *out, const struct strait_log *log, doub
 /* Repeat the period before `from_s` `more` times in the log; counters are unchanged. */
 static void repeat_spans(struct strait_log *log, double from_s, const struct steady *s, int more)
 {
-    struct strait_log out = {.max_spans = log->max_spans,
-                             .spans = {.max_unpacked = log->spans.max_unpacked}};
+    struct strait_log out = {
+        .max_spans = log->max_spans,
+        .spans = {.max_unpacked = log->spans.max_unpacked, .n_a_block = log->spans.n_a_block}};
     const double until_s = from_s - TOLERANCE, since_s = until_s - s->period_s;
     add_moved(&out, log, -INFINITY, until_s, 0, 0);
     for (int k = 1; k <= more; k++)

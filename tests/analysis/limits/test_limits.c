@@ -277,7 +277,7 @@ static void carried(void)
     const double bytes[] = {50, 125, 150, 0, 100};
     for (size_t i = 0; i < sizeof(spans) / sizeof(*spans); i++)
         strait_log_add(&logs[1], &spans[i]);
-    CU_ASSERT_EQUAL_FATAL(strait_carried_answer(asked, 5, logs, 3, &n, NULL), 0);
+    CU_ASSERT_EQUAL_FATAL(strait_carried_answer(asked, 5, NULL, logs, 3, &n, NULL), 0);
     for (int i = 0; i < 5; i++)
         same(asked[i].bytes, bytes[i]);
     strait_log_release(&logs[1]);
@@ -307,7 +307,7 @@ static void many_carried(void)
                                       .kind = STRAIT_SPAN_TRANSFER};
         strait_log_add(&logs[0], &s);
     }
-    CU_ASSERT_EQUAL_FATAL(strait_carried_answer(asked, N_ASKED, logs, 3, &n, NULL), 0);
+    CU_ASSERT_EQUAL_FATAL(strait_carried_answer(asked, N_ASKED, NULL, logs, 3, &n, NULL), 0);
     for (int i = 0; i < N_ASKED; i++)
         same(asked[i].bytes, bytes[i]);
     strait_log_release(&logs[0]);

@@ -234,14 +234,14 @@ static int n_steps(const struct strait_rank *r)
 
 struct client {
     struct strait_tensor *w, *update;
+    int n_pieces;
+    double dropout;
 };
 
 /* Train on the server's model, and send the update. */
 static bool answer(struct strait_rank *r, void *of, const struct strait_message *m)
 {
     const struct client *c = of;
-    const int n_pieces = (int)strait_param(r, "pieces");
-    const double dropout = strait_param(r, "dropout");
     if (m->tag == STOP) {
         strait_drop(r, m->packet);
         return false;
@@ -249,17 +249,17 @@ static bool answer(struct strait_rank *r, void *of, const struct strait_message 
     strait_enter_round(r, m->tag);
     strait_straggle(r, false);
     strait_decode(r, c->w, m->packet);
-    if (dropout > 0 && strait_draw(r, "dropout") < dropout)
+    if (c->dropout > 0 && strait_draw(r, "dropout") < c->dropout)
         return true; /* silent: only the server's deadline notices */
     if (strait_is_away(r))
         return true;
     strait_train(r, c->w, c->update, n_steps(r));
     if (strait_is_away(r)) /* left meanwhile */
         return true;
-    for (int i = 0; i < n_pieces; i++)
+    for (int i = 0; i < c->n_pieces; i++)
         strait_send(
             r, SERVER, UPDATE, m->tag,
-            strait_encode(r, strait_codec(r, "up"), NAN, piece_of(r, c->update, i, n_pieces)));
+            strait_encode(r, strait_codec(r, "up"), NAN, piece_of(r, c->update, i, c->n_pieces)));
     return true;
 }
 
@@ -268,6 +268,8 @@ static void client(struct strait_rank *r)
     struct client *c = strait_alloc(r, 1, sizeof(*c));
     c->w = strait_tensor(r, STRAIT_SCRATCH, 0, STRAIT_ALL_LAYERS);
     c->update = strait_tensor(r, STRAIT_UPDATE, 0, STRAIT_ALL_LAYERS);
+    c->n_pieces = (int)strait_param(r, "pieces");
+    c->dropout = strait_param(r, "dropout");
     strait_straggle(r, true);
     strait_serve(r, SERVER, MODEL, answer, c);
 }
