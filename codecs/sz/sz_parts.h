@@ -299,7 +299,7 @@ struct sz_sample {
     float centre;   /* 0 unless the values are far from 0, so that zeros stay zeros */
     double typical; /* root mean square of a median block: outliers do not count */
 };
-struct sz_sample sz_sample_values(const float *x, size_t n);
+struct sz_sample sz_sample_values(const float *x, size_t n, bool all_finite);
 /** Bits a value by which differences of neighbouring integers are shorter than the integers; 0 if
  *  they hardly are, or are not. */
 double sz_sample_delta(const struct sz_encoder *e, const float *x, size_t n,

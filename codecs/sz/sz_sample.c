@@ -26,12 +26,12 @@ static inline double finite_or_0(float x)
 /* Sum several blocks side by side, each in the order of its values. */
 enum { SIDE_BY_SIDE = 4 };
 
-static void add_up(double *sums, double *squares, const float *const *x)
+static inline void add_up(double *sums, double *squares, const float *const *x, bool all_finite)
 {
     double sum[SIDE_BY_SIDE] = {0}, square[SIDE_BY_SIDE] = {0};
     for (size_t i = 0; i < SZ_BLOCK; i++)
         for (size_t k = 0; k < SIDE_BY_SIDE; k++) {
-            const double v = finite_or_0(x[k][i]);
+            const double v = all_finite ? (double)x[k][i] : finite_or_0(x[k][i]);
             sum[k] += v;
             square[k] += v * v;
         }
@@ -57,7 +57,7 @@ static size_t finite_in(const float *x)
     return n_finite;
 }
 
-struct sz_sample sz_sample_values(const float *x, size_t n)
+struct sz_sample sz_sample_values(const float *x, size_t n, bool all_finite)
 {
     double rough = 0, squares = 0, of_block[SAMPLES], sum_of_block[SAMPLES];
     const float *block[SAMPLES];
@@ -66,11 +66,14 @@ struct sz_sample sz_sample_values(const float *x, size_t n)
     for (size_t k = 0; k < SAMPLES; k++) /* with fewer blocks: the first again */
         block[k] = x + sample_at(k < n_samples ? k : 0, n);
     for (size_t k = 0; k < n_samples; k += SIDE_BY_SIDE)
-        add_up(sum_of_block + k, of_block + k, block + k);
+        if (all_finite) /* a loop of its own, without tests */
+            add_up(sum_of_block + k, of_block + k, block + k, true);
+        else
+            add_up(sum_of_block + k, of_block + k, block + k, false);
     for (size_t k = 0; k < n_samples; k++) {
         rough += sum_of_block[k];
         squares += of_block[k];
-        n_finite += finite_in(block[k]);
+        n_finite += all_finite ? SZ_BLOCK : finite_in(block[k]);
     }
     if (n_finite == 0)
         return (struct sz_sample){0};

@@ -109,7 +109,7 @@ double sz_target_bound(struct sz_encoder *e, const float *x, size_t n, double ra
     take_sample(&s, x);
     if (s.n_sampled <= SZ_FIXED_ELEMS && n > SZ_FIXED_ELEMS)
         return largest; /* almost only zeros */
-    const struct sz_sample sample = sz_sample_values(e->value, s.n_sampled);
+    const struct sz_sample sample = sz_sample_values(e->value, s.n_sampled, false);
     s.centre = sample.centre;
     const double top = sz_log2(largest) + 1, spread = sample.typical;
     /* If many values are spread evenly over steps, each bit less doubles the step. */

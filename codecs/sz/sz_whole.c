@@ -82,7 +82,7 @@ static struct strait_extent extent_of(struct sz_state *s, const float *x, size_t
 static float centre_of(const float *x, size_t n, const struct strait_extent *extent)
 {
     if (n > SZ_FIXED_ELEMS)
-        return sz_sample_values(x, n).centre;
+        return sz_sample_values(x, n, extent->all_finite).centre;
     const bool apart = extent->min > 0 || extent->max < 0;
     return apart ? (float)(extent->min / 2 + extent->max / 2) : 0.0f;
 }
