@@ -41,6 +41,15 @@ static inline bool strait_heap_holds(const struct strait_heap_node *node)
     return node->place != 0;
 }
 
+/* fmin and fmax of numbers that are not NaN, for which these have to look: they are calls. */
+static inline double strait_least(double a, double b)
+{
+    return a < b ? a : b;
+}
+static inline double strait_most(double a, double b)
+{
+    return a > b ? a : b;
+}
 static inline size_t strait_smaller(size_t a, size_t b)
 {
     return a < b ? a : b;

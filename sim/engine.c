@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "core/heap.h"
 
 /* From so many ranks on, those of one lane are kept aside while they wait, in a tenth of the memory
  * of a stack of their own. */
@@ -69,7 +70,7 @@ double strait_engine_next_s(struct strait_engine *m)
         m->arrived_s = strait_packets_run(m->packets, lanes_s, &m->arrived);
     if (isnan(m->arrived_s))
         strait_child_no_memory(m->child);
-    return fmin(lanes_s, m->arrived_s);
+    return strait_least(lanes_s, m->arrived_s);
 }
 
 void strait_engine_due(struct strait_engine *m, double now_s)

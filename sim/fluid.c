@@ -7,6 +7,7 @@
 #include "rate_changes.h"
 #include "sim/solver/fairshare.h"
 #include "engine.h"
+#include "core/heap.h"
 
 /* A stack uses two mappings, and the kernel allows 65530 a process; ranks of one lane share one. */
 enum { MAX_RANKS = 30000, MAX_ONE_LANE_RANKS = 1000001 };
@@ -146,11 +147,12 @@ static void simulate(struct strait_child *child)
         const double flow_s = strait_fairshare_next_s(w->fairshare);
         if (isnan(flow_s))
             strait_child_no_memory(child);
-        const double next_s =
-            fmin(flow_s, fmin(first_key(&w->timers), strait_engine_next_s(w->machine)));
+        const double next_s = strait_least(
+            flow_s, strait_least(first_key(&w->timers), strait_engine_next_s(w->machine)));
         if (isinf(next_s))
             return;
-        w->now_s = fmax(w->now_s, fmin(next_s, strait_rate_changes_next_s(&w->changes)));
+        w->now_s =
+            strait_most(w->now_s, strait_least(next_s, strait_rate_changes_next_s(&w->changes)));
         run_due(w);
     }
 }

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "core/heap.h"
 
 int strait_slots_init(struct strait_slots *s, unsigned n)
 {
@@ -43,7 +44,7 @@ double strait_slots_queue(struct strait_slots *s, double now_s, unsigned n_slots
     double start_s = now_s;
     unsigned n = s->n;
     for (unsigned i = 0; i < n_slots; i++) { /* the n_slots that are free first */
-        start_s = fmax(start_s, free_s[0]);
+        start_s = strait_most(start_s, free_s[0]);
         n--;
         sift_down(free_s, n, free_s[n]);
     }

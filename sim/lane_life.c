@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stddef.h>
+#include "core/heap.h"
 
 struct strait_lane *strait_lane_new(struct strait_engine *m, int rank)
 {
@@ -86,14 +87,14 @@ void strait_lane_block(struct strait_lane *lane, double until_s, enum strait_blo
         strait_child_no_memory(m->child);
     lane->blocked = false;
     lane->on = STRAIT_ON_TIME;
-    lane->seen_s = fmax(lane->seen_s, lane->woken ? lane->woken_s : until_s);
-    lane->now_s = fmax(lane->now_s, lane->seen_s);
+    lane->seen_s = strait_most(lane->seen_s, lane->woken ? lane->woken_s : until_s);
+    lane->now_s = strait_most(lane->now_s, lane->seen_s);
 }
 
 void strait_lane_sleep_until(struct strait_lane *lane, double until_s)
 {
     const struct strait_engine *m = lane->machine;
-    lane->now_s = fmax(lane->now_s, until_s);
+    lane->now_s = strait_most(lane->now_s, until_s);
     if (m->nodes[lane->rank.me].n_running > 1 || m->run->ends_with_rank_0)
         strait_lane_meet(lane);
 }
@@ -137,7 +138,7 @@ static void lane_main(void *of)
     struct strait_lane *lane = of;
     struct strait_engine *m = lane->machine;
     lane->seen_s = m->kernel->now_s(m->world);
-    lane->now_s = fmax(lane->now_s, lane->seen_s);
+    lane->now_s = strait_most(lane->now_s, lane->seen_s);
     if (lane->fn) {
         lane->fn(&lane->rank, lane->arg);
     } else {
@@ -161,7 +162,8 @@ static void wait_to_serve(struct strait_lane *lane)
     lane->is_idle = true;
     lane->on = STRAIT_ON_MESSAGE;
     if (s)
-        strait_lane_serve_at(lane, fmax(s->there.first->arrived_s, m->kernel->now_s(m->world)));
+        strait_lane_serve_at(lane,
+                             strait_most(s->there.first->arrived_s, m->kernel->now_s(m->world)));
     strait_engine_rest(m);
 }
 
@@ -178,7 +180,7 @@ static void serve(struct strait_turn *turn)
 {
     struct strait_lane *lane = of_turn(turn);
     strait_inbox_of(lane->machine, lane->rank.me, lane->channel)->reader = NULL;
-    lane->seen_s = fmax(lane->seen_s, turn->timer.key);
+    lane->seen_s = strait_most(lane->seen_s, turn->timer.key);
     run(lane, serve_main);
 }
 

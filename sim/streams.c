@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "engine.h"
+#include "core/heap.h"
 #include "core/random.h"
 
 static void push(struct strait_queue *q, struct strait_parcel *parcel)
@@ -277,7 +278,7 @@ static void complete(struct strait_stream *s, double now_s)
     if (s->posted.first)
         s->left_bytes = size_of(s, s->posted.first);
     struct strait_node *sender = &s->machine->nodes[s->src];
-    sender->drained_s = fmax(sender->drained_s, s->arrived_s);
+    sender->drained_s = strait_most(sender->drained_s, s->arrived_s);
     sender->n_under_way--;
     deliver(s, parcel, s->arrived_s, now_s);
     if (sender->n_under_way == 0 && sender->drainer)
@@ -290,7 +291,7 @@ void strait_stream_flow_ended(struct strait_stream *s, double now_s)
     s->left_bytes -= s->flow_bytes;
     if (s->left_bytes > 0)
         return;
-    s->arrived_s = fmax(s->arrived_s, strait_window_left_s(&s->window, now_s) + s->delay_s);
+    s->arrived_s = strait_most(s->arrived_s, strait_window_left_s(&s->window, now_s) + s->delay_s);
     complete(s, now_s);
 }
 

@@ -1,6 +1,7 @@
 #include "window.h"
 
 #include <math.h>
+#include "core/heap.h"
 
 /* Tolerates rounding: times are sums of RTTs and flow times. After years of simulated time the sum
  * is rounded by more than that, and who sleeps until then must not sleep again. */
@@ -18,7 +19,7 @@ void strait_window_init(struct strait_window *w, double rtt_s, double path_bytes
         .rtt_s = rtt_s,
         .pipe_bytes = rtt_s * path_bytes_per_s,
         .initial_bytes = ramp ? n * floor(tcp->initial_window_bytes) : INFINITY,
-        .cap_bytes = n * fmax(1, floor(tcp->window_bytes)),
+        .cap_bytes = n * strait_most(1, floor(tcp->window_bytes)),
         .rto_min_s = tcp->rto_min_s,
         .decays = tcp->slow_start_after_idle && tcp->congestion != STRAIT_BBR,
         .last_s = -INFINITY,
@@ -31,7 +32,7 @@ void strait_window_init(struct strait_window *w, double rtt_s, double path_bytes
  * limits. */
 static double limit(const struct strait_window *w)
 {
-    return w->saturated ? w->cap_bytes : fmin(w->cwnd_bytes, w->cap_bytes);
+    return w->saturated ? w->cap_bytes : strait_least(w->cwnd_bytes, w->cap_bytes);
 }
 
 /* Slow start: the window grows by what was acknowledged if at least half of it was used, or if the
@@ -39,7 +40,8 @@ static double limit(const struct strait_window *w)
 static void grow(struct strait_window *w, double acked_bytes)
 {
     if (w->cwnd_bytes < 2 * acked_bytes || w->saturated || w->limited)
-        w->cwnd_bytes = fmin(w->cwnd_bytes + acked_bytes, fmax(w->cwnd_bytes, 2 * w->cap_bytes));
+        w->cwnd_bytes =
+            strait_least(w->cwnd_bytes + acked_bytes, strait_most(w->cwnd_bytes, 2 * w->cap_bytes));
 }
 
 /* When the last connection sends its first bytes of a transfer that starts at start_s. */
@@ -47,7 +49,8 @@ static double last_turn_s(const struct strait_window *w, double start_s, double 
                           double s_per_byte)
 {
     const double n = w->n_connections;
-    return fmax(w->ready_s, start_s + (n - 1) * fmin(bytes / n, w->block_bytes) * s_per_byte);
+    return strait_most(w->ready_s,
+                       start_s + (n - 1) * strait_least(bytes / n, w->block_bytes) * s_per_byte);
 }
 
 static void close_window(struct strait_window *w)
@@ -68,8 +71,8 @@ static void decay(struct strait_window *w, double idle_s)
     if (!w->decays || !(idle_s > w->rto_s) || isinf(idle_s))
         return;
     close_window(w);
-    w->cwnd_bytes =
-        fmax(w->initial_bytes, w->cwnd_bytes * pow(0.5, fmin(floor(idle_s / w->rto_s), 1000)));
+    const double n_halves = strait_least(floor(idle_s / w->rto_s), 1000);
+    w->cwnd_bytes = strait_most(w->initial_bytes, ldexp(w->cwnd_bytes, -(int)n_halves));
 }
 
 /* An acknowledgement releases twice as much: turns get longer as windows grow. */
@@ -98,8 +101,8 @@ static double queueing_s(const struct strait_window *w, double end_s)
     if (w->full_bytes <= w->full_window_bytes)
         return took_s;
     const double rest_s = (w->full_bytes - w->full_window_bytes) / (2 * bytes_per_s);
-    return fmin(fmax(0, took_s - w->rtt_s - rest_s),
-                fmax(0, w->cap_bytes / bytes_per_s - w->rtt_s));
+    return strait_least(strait_most(0, took_s - w->rtt_s - rest_s),
+                        strait_most(0, w->cap_bytes / bytes_per_s - w->rtt_s));
 }
 
 double strait_window_next(struct strait_window *w, double now_s, double wanted_bytes, double *bytes)
@@ -129,7 +132,7 @@ double strait_window_next(struct strait_window *w, double now_s, double wanted_b
         w->left_bytes = w->n_connections * floor(limit(w) / w->n_connections);
         w->sent_bytes = w->busy_s = 0;
     }
-    *bytes = fmin(wanted_bytes, w->left_bytes);
+    *bytes = strait_least(wanted_bytes, w->left_bytes);
     return *bytes > 0 ? now_s : w->start_s + w->rtt_s;
 }
 
@@ -161,17 +164,17 @@ double strait_window_left_s(const struct strait_window *w, double end_s)
     if (n <= 1)
         return end_s;
     if (!w->full)
-        return fmax(end_s, w->busy_s / n + last_turn_s(w, w->start_s, w->sent_bytes,
-                                                       w->busy_s / w->sent_bytes));
+        return strait_most(end_s, w->busy_s / n + last_turn_s(w, w->start_s, w->sent_bytes,
+                                                              w->busy_s / w->sent_bytes));
     const double s_per_byte = (end_s - w->full_s) / w->full_bytes;
-    const double at_once_bytes = fmin(w->full_bytes, w->full_window_bytes);
+    const double at_once_bytes = strait_least(w->full_bytes, w->full_window_bytes);
     const double turn_s = last_turn_s(w, w->full_s, at_once_bytes, s_per_byte);
     const double rest_bytes = w->full_bytes - at_once_bytes, next_bytes = 2 * w->full_window_bytes;
     if (rest_bytes <= 0)
-        return fmax(end_s, turn_s + at_once_bytes * s_per_byte / n);
+        return strait_most(end_s, turn_s + at_once_bytes * s_per_byte / n);
     /* After these the last connection waits for its own acknowledgements, one round trip each
      * time. */
     const double n_more = ceil(log2(rest_bytes / next_bytes + 1));
     const double last_bytes = rest_bytes - next_bytes * (exp2(n_more - 1) - 1);
-    return fmax(end_s, turn_s + n_more * w->rtt_s + last_bytes * s_per_byte / n);
+    return strait_most(end_s, turn_s + n_more * w->rtt_s + last_bytes * s_per_byte / n);
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "component.h"
+#include "core/heap.h"
 
 /* A component is divided above so many flows, if that makes few enough classes, and is put together
  * again below, or when a class has hardly more than one flow. */
@@ -25,7 +26,7 @@ static double private_cap(const struct strait_fairshare *fs, const struct strait
     double cap = INFINITY;
     for (int i = 0; i < flow->n_links; i++)
         if (!is_shared(fs, flow->link[i]))
-            cap = fmin(cap, fs->links[flow->link[i]].bytes_per_s);
+            cap = strait_least(cap, fs->links[flow->link[i]].bytes_per_s);
     return cap;
 }
 
@@ -200,7 +201,7 @@ static void find_levels(struct strait_fairshare *fs, const struct strait_compone
     for (struct strait_heap_node *node; (node = strait_heap_first(&fs->filling));) {
         struct strait_filling *l =
             (struct strait_filling *)((char *)node - offsetof(struct strait_filling, node));
-        l->level = fmax(node->key, 0);
+        l->level = strait_most(node->key, 0);
         for (size_t k = 0; k < c->n_classes && l->n_open > 0; k++) {
             struct strait_component *of = c->classes[k];
             if (strait_hub_is_shared(of) && isinf(of->level) && uses(of, l, fs))
@@ -210,7 +211,7 @@ static void find_levels(struct strait_fairshare *fs, const struct strait_compone
     for (size_t k = 0; k < c->n_classes; k++)
         for (int i = 0; i < c->classes[k]->n_links; i++)
             c->classes[k]->level =
-                fmin(c->classes[k]->level, fs->fillings[c->classes[k]->link[i]].level);
+                strait_least(c->classes[k]->level, fs->fillings[c->classes[k]->link[i]].level);
 }
 
 /* Flows leave their caps while a level is below them, and reach them while it is not. Where classes
@@ -239,7 +240,7 @@ double strait_classes_next_s(const struct strait_component *c)
 {
     double next_s = INFINITY;
     for (size_t k = 0; k < c->n_classes; k++)
-        next_s = fmin(next_s, strait_hub_next_s(c->classes[k]));
+        next_s = strait_least(next_s, strait_hub_next_s(c->classes[k]));
     return next_s;
 }
 

@@ -4,13 +4,14 @@
 #include <stdlib.h>
 
 #include "component.h"
+#include "core/heap.h"
 
 double strait_fairshare_slack_s(double now_s)
 {
     const double min_s = 1e-12;
     if (now_s < 2048) /* four units in the last place are 2^-40 s at most, which is less */
         return min_s;
-    return fmax(min_s, 4 * (nextafter(now_s, INFINITY) - now_s));
+    return strait_most(min_s, 4 * (nextafter(now_s, INFINITY) - now_s));
 }
 
 static struct strait_component *make(struct strait_fairshare *fs)
@@ -86,6 +87,6 @@ double strait_flow_cap(const struct strait_fairshare *fs, const struct strait_fl
     double cap = INFINITY;
     for (int i = 0; i < flow->n_links; i++)
         if (flow->link[i] != hub)
-            cap = fmin(cap, fs->links[flow->link[i]].bytes_per_s);
+            cap = strait_least(cap, fs->links[flow->link[i]].bytes_per_s);
     return cap;
 }

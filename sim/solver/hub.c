@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "component.h"
+#include "core/heap.h"
 
 static struct strait_flow *of_finish(struct strait_heap_node *node)
 {
@@ -131,7 +132,7 @@ static double take_out(struct strait_component *c, struct strait_flow *flow)
         left_bytes = (flow->finish.key - c->served_bytes) * flow->weight;
         c->fair_weight = c->fair_by_cap.n > 0 ? c->fair_weight - flow->weight : 0;
     }
-    return fmax(left_bytes, 0);
+    return strait_most(left_bytes, 0);
 }
 
 double strait_hub_remove(struct strait_component *c, struct strait_flow *flow)
@@ -190,8 +191,8 @@ double strait_hub_next_s(const struct strait_component *c)
 {
     const struct strait_flow *fair = first_fair(c), *capped = first_capped(c);
     const double fair_s =
-        fair ? c->last_s + fmax(fair->finish.key - c->served_bytes, 0) / c->level : INFINITY;
-    return fmin(fair_s, capped ? capped->finish.key : INFINITY);
+        fair ? c->last_s + strait_most(fair->finish.key - c->served_bytes, 0) / c->level : INFINITY;
+    return strait_least(fair_s, capped ? capped->finish.key : INFINITY);
 }
 
 struct strait_flow *strait_hub_first_ended(const struct strait_component *c, double slack_s)

@@ -4,12 +4,13 @@
 #include <math.h>
 
 #include "component.h"
+#include "core/heap.h"
 
 void strait_progressive_filling_advance(struct strait_component *c, double now_s)
 {
     for (size_t i = 0; i < c->n; i++)
         c->flows[i]->left_bytes =
-            fmax(c->flows[i]->left_bytes - c->flows[i]->rate * (now_s - c->last_s), 0);
+            strait_most(c->flows[i]->left_bytes - c->flows[i]->rate * (now_s - c->last_s), 0);
     c->last_s = now_s;
 }
 
@@ -17,7 +18,7 @@ static double next_s(const struct strait_component *c)
 {
     double next_s = INFINITY;
     for (size_t i = 0; i < c->n; i++)
-        next_s = fmin(next_s, c->last_s + c->flows[i]->left_bytes / c->flows[i]->rate);
+        next_s = strait_least(next_s, c->last_s + c->flows[i]->left_bytes / c->flows[i]->rate);
     return next_s;
 }
 

@@ -44,6 +44,7 @@ struct server {
     struct strait_robust robust;
     struct strait_tensor **whole; /* scratch of a robust mean */
     double limit_s;               /* of a round; INFINITY: none */
+    double update_s, round_s;     /* what its software takes beside decoding and adding */
     int *asked;                   /* clients from 0, ascending */
     struct update *updates, **of_client;
 };
@@ -61,7 +62,9 @@ static struct server begin(struct strait_rank *r)
                        .n_clients = n_clients,
                        .n_tiers = (int)strait_param(r, "tiers"),
                        .n_pieces = (int)strait_param(r, "pieces"),
-                       .limit_s = strait_param(r, "deadline")};
+                       .limit_s = strait_param(r, "deadline"),
+                       .update_s = strait_param(r, "server_update"),
+                       .round_s = strait_param(r, "server_round")};
     if (!(s.limit_s > 0))
         s.limit_s = INFINITY;
     const enum strait_mean how = (enum strait_mean)(int)strait_param(r, "mean");
@@ -155,11 +158,10 @@ static void collect(struct strait_rank *r, struct server *s, int round)
     strait_note_missing(r, s->n_wanted - n_whole);
 }
 
-/* What a server's software takes beside decoding and adding. */
-static void spend(struct strait_rank *r, const char *constant)
+static void spend(struct strait_rank *r, double time_s)
 {
-    if (strait_param(r, constant) > 0)
-        strait_work(r, STRAIT_SPAN_AGGREGATE, STRAIT_CPU, strait_param(r, constant), NULL, NULL);
+    if (time_s > 0)
+        strait_work(r, STRAIT_SPAN_AGGREGATE, STRAIT_CPU, time_s, NULL, NULL);
 }
 
 /* All that are whole, each weighing alike. */
@@ -172,7 +174,7 @@ static void robust_mean(struct strait_rank *r, struct server *s)
             strait_wait(r, u->decoding[piece]);
         if (u->n_here == s->n_pieces) {
             s->whole[n++] = u->y;
-            spend(r, "server_update");
+            spend(r, s->update_s);
         }
         u->n_here = 0;
     }
@@ -199,7 +201,7 @@ static void average(struct strait_rank *r, struct server *s, struct strait_tenso
         if (u->n_here == s->n_pieces)
             strait_add(r, sum, u->y, lr * (strait_n_examples(r, 1 + s->asked[i]) / n_examples));
         if (u->n_here == s->n_pieces)
-            spend(r, "server_update");
+            spend(r, s->update_s);
         u->n_here = 0;
     }
 }
@@ -217,26 +219,27 @@ static void server(struct strait_rank *r)
         else
             robust_mean(r, &s);
         strait_server_step(r, &s.step, w, round);
-        spend(r, "server_round");
+        spend(r, s.round_s);
     }
     strait_star_stop(r, STOP);
 }
 
-/* Semi-synchronous (Stripelis, Thompson and Ambite, ACM TIST 2022): all train for the same time,
- * each as many steps as fit, so that no client waits for a slower one. */
-static int n_steps(const struct strait_rank *r)
-{
-    const double time_s = strait_param(r, "train_time"), step_s = strait_train_step_s(r);
-    if (!(time_s > 0) || !(step_s > 0))
-        return (int)strait_param(r, "local_steps");
-    return (int)fmin(1e9, fmax(1, floor(time_s / step_s + 1e-9)));
-}
-
 struct client {
     struct strait_tensor *w, *update;
-    int n_pieces;
+    int n_pieces, local_steps;
     double dropout;
+    double train_time_s; /* 0: local_steps */
 };
+
+/* Semi-synchronous (Stripelis, Thompson and Ambite, ACM TIST 2022): all train for the same time,
+ * each as many steps as fit, so that no client waits for a slower one. */
+static int n_steps(const struct strait_rank *r, const struct client *c)
+{
+    const double step_s = strait_train_step_s(r);
+    if (!(c->train_time_s > 0) || !(step_s > 0))
+        return c->local_steps;
+    return (int)fmin(1e9, fmax(1, floor(c->train_time_s / step_s + 1e-9)));
+}
 
 /* Train on the server's model, and send the update. */
 static bool answer(struct strait_rank *r, void *of, const struct strait_message *m)
@@ -253,7 +256,7 @@ static bool answer(struct strait_rank *r, void *of, const struct strait_message 
         return true; /* silent: only the server's deadline notices */
     if (strait_is_away(r))
         return true;
-    strait_train(r, c->w, c->update, n_steps(r));
+    strait_train(r, c->w, c->update, n_steps(r, c));
     if (strait_is_away(r)) /* left meanwhile */
         return true;
     for (int i = 0; i < c->n_pieces; i++)
@@ -269,7 +272,9 @@ static void client(struct strait_rank *r)
     c->w = strait_tensor(r, STRAIT_SCRATCH, 0, STRAIT_ALL_LAYERS);
     c->update = strait_tensor(r, STRAIT_UPDATE, 0, STRAIT_ALL_LAYERS);
     c->n_pieces = (int)strait_param(r, "pieces");
+    c->local_steps = (int)strait_param(r, "local_steps");
     c->dropout = strait_param(r, "dropout");
+    c->train_time_s = strait_param(r, "train_time");
     strait_straggle(r, true);
     strait_serve(r, SERVER, MODEL, answer, c);
 }
