@@ -326,19 +326,25 @@ static double overlap_s(const struct strait_span *s, double from_s, double to_s)
     return hi > lo ? hi - lo : 0;
 }
 
-/* Mean wait; not before the first round or after the last one (for the stop message). */
-static double mean_wait_s(const struct strait_log *logs, int first, int n_ranks, double from_s,
-                          double to_s)
+struct strait_waits strait_waits_begin(const struct strait_breakdown *b, bool has_server)
 {
-    double sum_s = 0;
-    for (int r = first; r < n_ranks; r++) {
-        struct strait_span_walk walk;
-        strait_spans_begin(&walk, &logs[r].spans);
-        for (const struct strait_span *s; (s = strait_spans_next(&walk));)
-            if (s->kind == STRAIT_SPAN_WAIT)
-                sum_s += overlap_s(s, from_s, to_s);
-    }
-    return n_ranks > first ? sum_s / (n_ranks - first) : NAN;
+    return (struct strait_waits){
+        .first = has_server ? 1 : 0, .from_s = b->from_s, .to_s = b->known_to_s};
+}
+
+void strait_waits_add(void *waits, const struct strait_span *s)
+{
+    struct strait_waits *w = waits;
+    if (s->kind == STRAIT_SPAN_WAIT && s->rank >= w->first)
+        w->sum_s += overlap_s(s, w->from_s, w->to_s);
+}
+
+double strait_waits_mean_s(const struct strait_waits *w, const struct strait_breakdown *b,
+                           int n_ranks)
+{
+    if (b->n_known_rounds == 0 || n_ranks <= w->first)
+        return NAN;
+    return w->sum_s / (n_ranks - w->first) / (double)b->n_known_rounds * b->known_scale;
 }
 
 static void fill_busy(struct strait_breakdown *out, const struct strait_log *logs, int n_ranks,
@@ -436,10 +442,7 @@ int strait_breakdown_of(struct strait_breakdown *out, const struct strait_log *l
         known_s += out->phase_s[phase] = out->phase_s[phase] / n_known * scale;
     /* the remainder, so that the phases sum to the round; rounding alone can make it negative */
     out->phase_s[STRAIT_PHASE_OTHER] = fmax(0, out->round_s - known_s);
-    out->wait_s = NAN;
-    if (n_known > 0)
-        out->wait_s = mean_wait_s(logs, has_server ? 1 : 0, n_ranks, out->from_s, out->known_to_s) /
-                      n_known * scale;
+    out->known_scale = scale;
     fill_busy(out, logs, n_ranks, has_server);
     status = 0;
 out:

@@ -27,7 +27,7 @@ struct strait_breakdown {
     double known_s;                  /* sum of the known rounds */
     double from_s, known_to_s;       /* begin of the first round, end of the last known one */
     double phase_s[STRAIT_N_PHASES]; /* mean a round on the critical path; the sum is round_s */
-    double wait_s; /* mean a round and client (or rank, without a server) blocked in a receive */
+    double known_scale;              /* from a known round's mean to that of all rounds */
     double client_busy_s[STRAIT_N_SPAN_KINDS]; /* mean a round and client; summed over lanes */
     double server_busy_s[STRAIT_N_SPAN_KINDS]; /* rank 0, a round; NAN without a server */
     struct strait_path_step *steps; /* of the known rounds, each from its end back; owned */
@@ -46,3 +46,15 @@ struct strait_breakdown {
 int strait_breakdown_of(struct strait_breakdown *out, const struct strait_log *logs, int n_ranks,
                         bool has_server, struct strait_error *err);
 void strait_breakdown_release(struct strait_breakdown *b);
+
+/* For how long clients (or ranks, without a server) were blocked in a receive. */
+struct strait_waits {
+    int first;           /* rank */
+    double from_s, to_s; /* not for the stop message after the last round */
+    double sum_s;        /* of the spans so far */
+};
+struct strait_waits strait_waits_begin(const struct strait_breakdown *b, bool has_server);
+void strait_waits_add(void *waits, const struct strait_span *s);
+/** All spans of n_ranks were added, in the order of ranks: the mean a round and client. */
+double strait_waits_mean_s(const struct strait_waits *w, const struct strait_breakdown *b,
+                           int n_ranks);

@@ -68,7 +68,7 @@ static void put_times(json_t *row, const struct strait_breakdown *b, bool has_se
     json_object_set_new(row, "rounds_s", rounds);
     json_object_set_new(row, "interval_s", json_null()); /* its place: whoever runs it knows */
     json_object_set_new(row, "path_s", path);
-    json_object_set_new(row, "wait_s", strait_json_number(b->wait_s));
+    json_object_set_new(row, "wait_s", json_null()); /* see put_limits */
     json_object_set_new(row, "busy_s", busy);
 }
 
@@ -77,6 +77,7 @@ static int put_limits(json_t *row, const struct strait_trial *p, const struct st
                       struct strait_error *err)
 {
     const struct strait_experiment *e = p->experiment;
+    struct strait_waits waits = strait_waits_begin(b, e->strategy->has_server);
     const struct strait_limits_inputs in = {
         .logs = p->logs,
         .n_ranks = p->experiment->n_ranks,
@@ -91,8 +92,13 @@ static int put_limits(json_t *row, const struct strait_trial *p, const struct st
         .from_s = b->from_s,
         .to_s = b->known_to_s,
         .known_s = b->known_s,
-        .round_s = b->round_s};
-    return strait_limits_put(row, &in, err);
+        .round_s = b->round_s,
+        .also = {strait_waits_add, &waits}};
+    if (strait_limits_put(row, &in, err) != 0)
+        return -1;
+    const double wait_s = strait_waits_mean_s(&waits, b, e->n_ranks);
+    json_object_set_new(row, "wait_s", strait_json_number(wait_s));
+    return 0;
 }
 
 struct sums {

@@ -19,7 +19,7 @@ struct reach { /* of a rank's receiving */
 };
 
 struct carried {
-    const struct strait_carried_witness *witness;
+    const struct strait_span_witness *witness;
     const struct strait_log *logs;
     int n_ranks;
     const struct strait_network *network;
@@ -232,9 +232,8 @@ static void answer(const struct carried *c, struct strait_carried_question *q)
 }
 
 int strait_carried_answer(struct strait_carried_question *asked, size_t n_asked,
-                          const struct strait_carried_witness *witness,
-                          const struct strait_log *logs, int n_ranks,
-                          const struct strait_network *n, struct strait_error *err)
+                          const struct strait_span_witness *witness, const struct strait_log *logs,
+                          int n_ranks, const struct strait_network *n, struct strait_error *err)
 {
     const int n_links = strait_network_n_links(n);
     size_t *counts = calloc((size_t)n_links + 1, sizeof(*counts));

@@ -2,8 +2,7 @@
 #pragma once
 #include <stdbool.h>
 #include "core/error.h"
-#include "workloads/ask/network.h"
-#include "workloads/rank/log.h"
+#include "limits_inputs.h"
 
 /** Bytes of a transfer on the wire: its payload and its frames. */
 double strait_carried_wire_bytes(const struct strait_network *n, const struct strait_span *s);
@@ -27,12 +26,6 @@ struct strait_carried_question {
     double bytes; /* the answer */
 };
 
-/* Is shown every span of every rank, in their order. */
-struct strait_carried_witness {
-    void (*see)(void *arg, const struct strait_span *span);
-    void *arg;
-};
-
 /** Answer questions. A transfer's bytes are taken to pass evenly between its posting and its
  *  arrival.
  *  Out:     asked    n_asked of them: `bytes`
@@ -41,6 +34,5 @@ struct strait_carried_witness {
  *  Cost:    O(s log s) for the s transfers over links that are asked for, which are looked at a few
  *           links at a time, so that memory stays small */
 int strait_carried_answer(struct strait_carried_question *asked, size_t n_asked,
-                          const struct strait_carried_witness *witness,
-                          const struct strait_log *logs, int n_ranks,
-                          const struct strait_network *n, struct strait_error *err);
+                          const struct strait_span_witness *witness, const struct strait_log *logs,
+                          int n_ranks, const struct strait_network *n, struct strait_error *err);

@@ -148,7 +148,7 @@ static bool is_transfer(const struct sums *s, const struct strait_path_step *ste
 }
 
 /* What the links of the path's transfers carried meanwhile. */
-static int carry(struct sums *s, const struct strait_carried_witness *witness,
+static int carry(struct sums *s, const struct strait_span_witness *witness,
                  struct strait_error *err)
 {
     const struct strait_limits_inputs *in = s->in;
@@ -170,7 +170,7 @@ static int carry(struct sums *s, const struct strait_carried_witness *witness,
 }
 
 int strait_critical_path_of(struct strait_critical_path *out, const struct strait_limits_inputs *in,
-                            const struct strait_carried_witness *witness, struct strait_error *err)
+                            const struct strait_span_witness *witness, struct strait_error *err)
 {
     const size_t n_ranks = (size_t)in->n_ranks,
                  n_links = (size_t)strait_network_n_links(in->network);

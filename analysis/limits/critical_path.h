@@ -37,6 +37,6 @@ struct strait_critical_path {
 
 /** 0, or -1 with *err NOMEM. */
 int strait_critical_path_of(struct strait_critical_path *out, const struct strait_limits_inputs *in,
-                            const struct strait_carried_witness *witness, struct strait_error *err);
+                            const struct strait_span_witness *witness, struct strait_error *err);
 json_t *strait_critical_path_json(const struct strait_critical_path *p,
                                   const struct strait_limits_inputs *in);

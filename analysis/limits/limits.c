@@ -133,27 +133,41 @@ static json_t *verdict_json(const struct verdict *v, const struct strait_utilisa
                                   busy_text(busy, v, u), 100 * share));
 }
 
+struct watch {
+    struct strait_utilisation use;
+    const struct strait_span_witness *also;
+};
+
+static void see(void *of, const struct strait_span *s)
+{
+    struct watch *w = of;
+    strait_utilisation_add(&w->use, s);
+    if (w->also->see)
+        w->also->see(w->also->arg, s);
+}
+
 int strait_limits_put(json_t *row, const struct strait_limits_inputs *in, struct strait_error *err)
 {
     static const char *const keys[] = {"critical_path", "utilisation", "limits"};
     struct strait_critical_path path;
-    struct strait_utilisation use;
-    const struct strait_carried_witness witness = {strait_utilisation_add, &use};
+    struct watch watch = {.also = &in->also};
+    struct strait_utilisation *use = &watch.use;
+    const struct strait_span_witness witness = {see, &watch};
     for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
         json_object_set_new(row, keys[i], json_null());
     if (!(in->known_s > 0))
         return 0;
-    if (strait_utilisation_begin(&use, in, err) != 0)
+    if (strait_utilisation_begin(use, in, err) != 0)
         return -1;
     if (strait_critical_path_of(&path, in, &witness, err) != 0) {
-        strait_utilisation_release(&use);
+        strait_utilisation_release(use);
         return -1;
     }
-    strait_utilisation_end(&use);
-    const struct verdict v = judge(&path, &use, in);
+    strait_utilisation_end(use);
+    const struct verdict v = judge(&path, use, in);
     json_object_set_new(row, keys[0], strait_critical_path_json(&path, in));
-    json_object_set_new(row, keys[1], strait_utilisation_json(&use, in));
-    const int failed = json_object_set_new(row, keys[2], verdict_json(&v, &use, in));
-    strait_utilisation_release(&use);
+    json_object_set_new(row, keys[1], strait_utilisation_json(use, in));
+    const int failed = json_object_set_new(row, keys[2], verdict_json(&v, use, in));
+    strait_utilisation_release(use);
     return failed ? strait_error_memory(err, "limits") : 0;
 }

@@ -17,6 +17,12 @@ struct strait_path_step {
     bool is_gap;
 };
 
+/* Is shown every span of every rank, in their order. */
+struct strait_span_witness {
+    void (*see)(void *arg, const struct strait_span *span);
+    void *arg;
+};
+
 /* The rounds that the logs know in full. */
 struct strait_limits_inputs {
     const struct strait_log *logs;
@@ -31,6 +37,7 @@ struct strait_limits_inputs {
     double from_s, to_s; /* begin of the first of these rounds, end of the last */
     double known_s;      /* sum of these rounds, without what lies between them; 0: none */
     double round_s;      /* mean of all rounds, which the parts add up to */
+    struct strait_span_witness also; /* of the walk over all spans; see NULL: nobody */
 };
 
 enum { STRAIT_LINK_NAME_CHARS = 64 };

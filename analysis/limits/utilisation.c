@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "carried.h"
+#include "core/heap.h"
 
 static const char *const names[STRAIT_N_USES] = {
     "client_out",    "client_in",    "server_out", "server_in",    "site_out",    "site_in",
@@ -43,12 +44,12 @@ static double inside_ratio(const struct strait_limits_inputs *in, const struct s
     const double span_s = s->end_s - s->start_s;
     if (!(span_s > 0))
         return s->end_s > in->from_s && s->end_s <= in->to_s;
-    return fmax(0, fmin(s->end_s, in->to_s) - fmax(s->start_s, in->from_s)) / span_s;
+    return strait_most(0, strait_least(s->end_s, in->to_s) - strait_most(s->start_s, in->from_s)) /
+           span_s;
 }
 
-void strait_utilisation_add(void *of, const struct strait_span *s)
+void strait_utilisation_add(struct strait_utilisation *u, const struct strait_span *s)
 {
-    struct strait_utilisation *u = of;
     const struct strait_limits_inputs *in = u->in;
     const struct strait_network *n = in->network;
     const int rank = s->rank;
@@ -101,7 +102,7 @@ void strait_utilisation_end(struct strait_utilisation *u)
      * arrives after the last round, counts as if it were carried all the while: hence the limit. */
     for (int l = 0; l < u->n_links; l++)
         if (u->links[l] > 0)
-            u->links[l] = fmin(
+            u->links[l] = strait_least(
                 u->links[l] / strait_carried_most_bytes(in->network, l, in->from_s, in->to_s), 1);
 }
 
@@ -128,7 +129,7 @@ static void put(json_t *all, enum strait_use kind, const double *values, int fir
         n_there++;
         sum += values[k];
         at = values[k] > most ? k : at;
-        most = fmax(most, values[k]);
+        most = strait_most(most, values[k]);
     }
     if (n_there == 0)
         return;

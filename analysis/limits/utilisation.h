@@ -31,7 +31,7 @@ struct strait_utilisation {
 int strait_utilisation_begin(struct strait_utilisation *u, const struct strait_limits_inputs *in,
                              struct strait_error *err);
 /** Add a span: all are to be, rank by rank in their order. */
-void strait_utilisation_add(void *u, const struct strait_span *s);
+void strait_utilisation_add(struct strait_utilisation *u, const struct strait_span *s);
 /** All were: make shares of the sums. */
 void strait_utilisation_end(struct strait_utilisation *u);
 void strait_utilisation_release(struct strait_utilisation *u);
