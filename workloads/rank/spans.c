@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/bytes.h"
+
 /* There may be a million clients, and one of them has three spans when its update is sent, five or
  * six after a round. */
 enum { FIRST_SPANS = 3 };
@@ -83,8 +85,11 @@ static int put_time(unsigned char **to, double time_s, const double like[N_LIKE]
     if (how < N_LIKE)
         return how;
     how = bits >> 48 == bits_of(like[0]) >> 48 ? LOWER : WHOLE;
-    for (int i = 0; i < (how == LOWER ? LOWER_BYTES : 8); i++)
-        *(*to)++ = (unsigned char)(bits >> 8 * i);
+    strait_put32(*to, (uint32_t)bits);
+    strait_put16(*to + 4, (uint16_t)(bits >> 32));
+    if (how == WHOLE)
+        strait_put16(*to + LOWER_BYTES, (uint16_t)(bits >> 48));
+    *to += how == LOWER ? LOWER_BYTES : 8;
     return how;
 }
 
@@ -92,9 +97,12 @@ static int put_time(unsigned char **to, double time_s, const double like[N_LIKE]
 static double take_time(const unsigned char **from, int how, double first)
 {
     double time_s;
-    uint64_t bits = how == LOWER ? bits_of(first) >> 48 << 48 : 0;
-    for (int i = 0; i < (how == LOWER ? LOWER_BYTES : 8); i++)
-        bits |= (uint64_t) * (*from)++ << 8 * i;
+    uint64_t bits = strait_get32(*from) | (uint64_t)strait_get16(*from + 4) << 32;
+    if (how == LOWER)
+        bits |= bits_of(first) >> 48 << 48;
+    else
+        bits |= (uint64_t)strait_get16(*from + LOWER_BYTES) << 48;
+    *from += how == LOWER ? LOWER_BYTES : 8;
     memcpy(&time_s, &bits, sizeof(time_s));
     return time_s;
 }
