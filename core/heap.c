@@ -4,22 +4,27 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool before(const struct strait_heap_entry *a, const struct strait_heap_entry *b)
-{
-    return a->key < b->key || (a->key == b->key && a->tie < b->tie);
-}
+/* Of a node's place: it is in the heap, and the rest is 1 + its index there; else 1 + its index
+ * among the sorted ones. */
+static const size_t LOOSE = ~(SIZE_MAX / 2);
 
 static void put(struct strait_heap *h, size_t i, const struct strait_heap_entry *entry)
 {
-    h->entries[i] = *entry;
+    h->loose[i] = *entry;
+    entry->node->place = LOOSE | (i + 1);
+}
+
+static void put_sorted(struct strait_heap *h, size_t i, const struct strait_heap_entry *entry)
+{
+    h->sorted[i] = *entry;
     entry->node->place = i + 1;
 }
 
 static void sift_up(struct strait_heap *h, size_t i, struct strait_heap_node *node)
 {
     const struct strait_heap_entry entry = {node->key, node->tie, node};
-    for (; i > 0 && before(&entry, &h->entries[(i - 1) / 2]); i = (i - 1) / 2)
-        put(h, i, &h->entries[(i - 1) / 2]);
+    for (; i > 0 && strait_heap_before(&entry, &h->loose[(i - 1) / 2]); i = (i - 1) / 2)
+        put(h, i, &h->loose[(i - 1) / 2]);
     put(h, i, &entry);
 }
 
@@ -27,9 +32,10 @@ static void sift_up(struct strait_heap *h, size_t i, struct strait_heap_node *no
  * one. */
 static void sift_down(struct strait_heap *h, size_t i, struct strait_heap_node *node)
 {
-    for (size_t child; (child = 2 * i + 1) < h->n; i = child) {
-        child += child + 1 < h->n && before(&h->entries[child + 1], &h->entries[child]);
-        put(h, i, &h->entries[child]);
+    for (size_t child; (child = 2 * i + 1) < h->n_loose; i = child) {
+        child +=
+            child + 1 < h->n_loose && strait_heap_before(&h->loose[child + 1], &h->loose[child]);
+        put(h, i, &h->loose[child]);
     }
     sift_up(h, i, node);
 }
@@ -41,15 +47,18 @@ int strait_heap_reserve(struct strait_heap *h, size_t n)
     size_t cap = h->cap > 0 ? h->cap : 1;
     while (cap < n)
         cap *= 2;
-    if (cap > SIZE_MAX / sizeof(*h->entries))
+    if (cap > SIZE_MAX / (2 * sizeof(*h->sorted)))
         return -1;
-    struct strait_heap_entry *entries = malloc(cap * sizeof(*entries));
-    if (!entries)
+    struct strait_heap_entry *sorted = malloc(2 * cap * sizeof(*sorted));
+    if (!sorted)
         return -1;
-    if (h->end > 0) /* realloc would copy, and so touch, what was only reserved */
-        memcpy(entries, h->entries, h->end * sizeof(*entries));
-    free(h->entries);
-    h->entries = entries;
+    if (h->cap > 0) { /* realloc would copy, and so touch, what was only reserved */
+        memcpy(sorted, h->sorted, h->end * sizeof(*sorted));
+        memcpy(sorted + cap, h->loose, h->n_loose * sizeof(*sorted));
+    }
+    free(h->sorted);
+    h->sorted = sorted;
+    h->loose = sorted + cap;
     h->cap = cap;
     return 0;
 }
@@ -59,104 +68,84 @@ static void compact(struct strait_heap *h)
 {
     size_t n = 0;
     for (size_t i = h->first; i < h->end; i++)
-        if (h->entries[i].node)
-            put(h, n++, &h->entries[i]);
+        if (h->sorted[i].node)
+            put_sorted(h, n++, &h->sorted[i]);
     h->first = 0;
     h->end = n;
-}
-
-/* What is sorted is a heap. */
-static void become_heap(struct strait_heap *h)
-{
-    compact(h);
-    h->is_heap = true;
-}
-
-static int make_room(struct strait_heap *h)
-{
-    if (h->n == h->cap)
-        return strait_heap_reserve(h, h->n + 1);
-    if (h->end < h->cap)
-        return 0;
-    if (2 * h->n > h->cap) /* closing few gaps often would cost more than a heap */
-        become_heap(h);
-    else
-        compact(h);
-    return 0;
 }
 
 int strait_heap_push(struct strait_heap *h, struct strait_heap_node *node)
 {
     const struct strait_heap_entry entry = {node->key, node->tie, node};
     assert(!strait_heap_holds(node));
-    if (make_room(h) != 0)
+    if (h->n == h->cap && strait_heap_reserve(h, h->n + 1) != 0)
         return -1;
-    if (!h->is_heap && h->n > 0 && before(&entry, &h->entries[h->end - 1]))
-        become_heap(h);
+    if (h->end == h->cap && 2 * (h->n - h->n_loose) <= h->cap) /* else it would be often for few */
+        compact(h);
     h->n++;
-    h->end++;
-    if (h->is_heap)
-        sift_up(h, h->n - 1, node);
+    if (h->end < h->cap && (h->end == 0 || !strait_heap_before(&entry, &h->sorted[h->end - 1])))
+        put_sorted(h, h->end++, &entry);
     else
-        put(h, h->end - 1, &entry);
+        sift_up(h, h->n_loose++, node);
     return 0;
 }
 
 /* First and last are never gaps. */
 static void leave_gap(struct strait_heap *h, size_t i)
 {
-    h->entries[i].node = NULL;
-    while (h->first < h->end && !h->entries[h->first].node)
+    h->sorted[i].node = NULL;
+    while (h->first < h->end && !h->sorted[h->first].node)
         h->first++;
-    while (h->first < h->end && !h->entries[h->end - 1].node)
+    while (h->first < h->end && !h->sorted[h->end - 1].node)
         h->end--;
-}
-
-void strait_heap_remove(struct strait_heap *h, struct strait_heap_node *node)
-{
-    const size_t i = node->place - 1;
-    assert(node->place > 0 && i < h->end && h->entries[i].node == node);
-    const struct strait_heap_entry last = h->entries[h->end - 1];
-    node->place = 0;
-    h->n--;
-    if (!h->is_heap) {
-        leave_gap(h, i);
-    } else {
-        h->end--;
-        if (last.node != node && i > 0 && before(&last, &h->entries[(i - 1) / 2]))
-            sift_up(h, i, last.node);
-        else if (last.node != node)
-            sift_down(h, i, last.node);
-    }
-    if (h->n == 0) {
+    if (h->first == h->end)
         h->first = h->end = 0;
-        h->is_heap = false;
-    }
 }
 
-void strait_heap_rekey(struct strait_heap *h, struct strait_heap_node *node, double key)
+/* Of the heap, where another node comes to i. */
+static void sift(struct strait_heap *h, size_t i, struct strait_heap_node *node)
 {
-    const size_t i = node->place - 1;
-    if (!h->is_heap) {
-        strait_heap_remove(h, node);
-        node->key = key;
-        const int failed = strait_heap_push(h, node);
-        assert(!failed); /* its own room is there */
-        (void)failed;
-        return;
-    }
-    assert(node->place > 0 && i < h->n && h->entries[i].node == node);
-    node->key = key;
-    h->entries[i].key = key;
-    if (i > 0 && before(&h->entries[i], &h->entries[(i - 1) / 2]))
+    const struct strait_heap_entry entry = {node->key, node->tie, node};
+    if (i > 0 && strait_heap_before(&entry, &h->loose[(i - 1) / 2]))
         sift_up(h, i, node);
     else
         sift_down(h, i, node);
 }
 
+void strait_heap_remove(struct strait_heap *h, struct strait_heap_node *node)
+{
+    const bool is_loose = node->place & LOOSE;
+    const size_t i = (node->place & ~LOOSE) - 1;
+    assert(node->place > 0 && i < (is_loose ? h->n_loose : h->end) &&
+           (is_loose ? h->loose : h->sorted)[i].node == node);
+    node->place = 0;
+    h->n--;
+    if (!is_loose) {
+        leave_gap(h, i);
+        return;
+    }
+    struct strait_heap_node *last = h->loose[--h->n_loose].node;
+    if (last != node)
+        sift(h, i, last);
+}
+
+void strait_heap_rekey(struct strait_heap *h, struct strait_heap_node *node, double key)
+{
+    if (node->place & LOOSE) {
+        node->key = key;
+        sift(h, (node->place & ~LOOSE) - 1, node);
+        return;
+    }
+    strait_heap_remove(h, node);
+    node->key = key;
+    const int failed = strait_heap_push(h, node);
+    assert(!failed); /* its own room is there */
+    (void)failed;
+}
+
 void strait_heap_release(struct strait_heap *h)
 {
-    free(h->entries);
+    free(h->sorted); /* and the heap's, behind it */
     memset(h, 0, sizeof(*h));
 }
 

@@ -8,19 +8,19 @@
 struct strait_heap_node {
     double key;
     int64_t tie;
-    size_t place; /* 1 + index in the heap, 0: in none */
+    size_t place; /* private; 0: in none */
 };
 struct strait_heap_entry { /* with the node's key, so that comparing reads no other memory */
     double key;
     int64_t tie;
     struct strait_heap_node *node; /* NULL: it was removed */
 };
-/* While nodes come in ascending order, as times mostly do, they lie sorted at [first, end) and both
- * ends are O(1). The first one that does not makes a heap of the n entries, until it is empty. */
+/* Nodes that come in ascending order, as times mostly do, lie sorted at [first, end), where both
+ * ends are O(1); a heap has the others, which are few where most come so. */
 struct strait_heap {
-    struct strait_heap_entry *entries;
-    size_t n, cap, first, end;
-    bool is_heap; /* first is 0, end is n */
+    struct strait_heap_entry *sorted, *loose;
+    size_t n, cap; /* of all; room in each of the two */
+    size_t first, end, n_loose;
 };
 
 /** Reserve room for n nodes in all; later pushes up to n cannot fail. 0, or -1 when memory runs
@@ -32,9 +32,17 @@ void strait_heap_remove(struct strait_heap *h, struct strait_heap_node *node); /
 void strait_heap_rekey(struct strait_heap *h, struct strait_heap_node *node, double key);
 void strait_heap_release(struct strait_heap *h);
 
+static inline bool strait_heap_before(const struct strait_heap_entry *a,
+                                      const struct strait_heap_entry *b)
+{
+    return a->key < b->key || (a->key == b->key && a->tie < b->tie);
+}
 static inline struct strait_heap_node *strait_heap_first(const struct strait_heap *h)
 {
-    return h->n > 0 ? h->entries[h->first].node : NULL;
+    const struct strait_heap_entry *sorted = h->sorted + h->first;
+    if (h->n_loose > 0 && (h->first == h->end || strait_heap_before(h->loose, sorted)))
+        return h->loose->node;
+    return h->first < h->end ? sorted->node : NULL;
 }
 static inline bool strait_heap_holds(const struct strait_heap_node *node)
 {
