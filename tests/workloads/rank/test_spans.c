@@ -41,9 +41,9 @@ static struct strait_span drawn(int i)
 }
 
 /* By number, by a walk and by block; each block knows its earliest end, and the latest so far. */
-static void come_back(void)
+static void come_back_from(unsigned n_a_block, unsigned max_unpacked)
 {
-    struct strait_spans all = {0};
+    struct strait_spans all = {.n_a_block = n_a_block, .max_unpacked = max_unpacked};
     struct strait_span_walk walk;
     size_t n_walked = 0, n_in_blocks = 0;
     double most_s = -INFINITY;
@@ -63,7 +63,7 @@ static void come_back(void)
         double least_s = INFINITY;
         size_t n;
         const struct strait_span *spans = strait_spans_block(&n, room, &all, block);
-        CU_ASSERT_EQUAL(block * STRAIT_SPANS_BLOCK, n_in_blocks);
+        CU_ASSERT_EQUAL(block * strait_spans_a_block(&all), n_in_blocks);
         for (size_t i = 0; i < n; i++) {
             least_s = fmin(least_s, spans[i].end_s);
             most_s = fmax(most_s, spans[i].end_s);
@@ -77,6 +77,13 @@ static void come_back(void)
     CU_ASSERT_EQUAL(n_in_blocks, N);
     strait_spans_release(&all);
     CU_ASSERT(all.n_blocks == 0 && all.n_newest == 0 && all.packed_bytes == 0);
+}
+
+static void come_back(void)
+{
+    come_back_from(0, 0);
+    come_back_from(8, 1);
+    come_back_from(8, 5);
 }
 
 /* None, one, and just before and after each of the first blocks is packed. */
