@@ -8,23 +8,28 @@
  * among the sorted ones. */
 static const size_t LOOSE = ~(SIZE_MAX / 2);
 
+static struct strait_heap_entry *loose(const struct strait_heap *h, size_t i)
+{
+    return &h->entries[h->cap - 1 - i];
+}
+
 static void put(struct strait_heap *h, size_t i, const struct strait_heap_entry *entry)
 {
-    h->loose[i] = *entry;
+    *loose(h, i) = *entry;
     entry->node->place = LOOSE | (i + 1);
 }
 
 static void put_sorted(struct strait_heap *h, size_t i, const struct strait_heap_entry *entry)
 {
-    h->sorted[i] = *entry;
+    h->entries[i] = *entry;
     entry->node->place = i + 1;
 }
 
 static void sift_up(struct strait_heap *h, size_t i, struct strait_heap_node *node)
 {
     const struct strait_heap_entry entry = {node->key, node->tie, node};
-    for (; i > 0 && strait_heap_before(&entry, &h->loose[(i - 1) / 2]); i = (i - 1) / 2)
-        put(h, i, &h->loose[(i - 1) / 2]);
+    for (; i > 0 && strait_heap_before(&entry, loose(h, (i - 1) / 2)); i = (i - 1) / 2)
+        put(h, i, loose(h, (i - 1) / 2));
     put(h, i, &entry);
 }
 
@@ -33,9 +38,8 @@ static void sift_up(struct strait_heap *h, size_t i, struct strait_heap_node *no
 static void sift_down(struct strait_heap *h, size_t i, struct strait_heap_node *node)
 {
     for (size_t child; (child = 2 * i + 1) < h->n_loose; i = child) {
-        child +=
-            child + 1 < h->n_loose && strait_heap_before(&h->loose[child + 1], &h->loose[child]);
-        put(h, i, &h->loose[child]);
+        child += child + 1 < h->n_loose && strait_heap_before(loose(h, child + 1), loose(h, child));
+        put(h, i, loose(h, child));
     }
     sift_up(h, i, node);
 }
@@ -47,18 +51,18 @@ int strait_heap_reserve(struct strait_heap *h, size_t n)
     size_t cap = h->cap > 0 ? h->cap : 1;
     while (cap < n)
         cap *= 2;
-    if (cap > SIZE_MAX / (2 * sizeof(*h->sorted)))
+    if (cap > SIZE_MAX / sizeof(*h->entries))
         return -1;
-    struct strait_heap_entry *sorted = malloc(2 * cap * sizeof(*sorted));
-    if (!sorted)
+    struct strait_heap_entry *entries = malloc(cap * sizeof(*entries));
+    if (!entries)
         return -1;
     if (h->cap > 0) { /* realloc would copy, and so touch, what was only reserved */
-        memcpy(sorted, h->sorted, h->end * sizeof(*sorted));
-        memcpy(sorted + cap, h->loose, h->n_loose * sizeof(*sorted));
+        memcpy(entries, h->entries, h->end * sizeof(*entries));
+        memcpy(entries + cap - h->n_loose, h->entries + h->cap - h->n_loose,
+               h->n_loose * sizeof(*entries));
     }
-    free(h->sorted);
-    h->sorted = sorted;
-    h->loose = sorted + cap;
+    free(h->entries);
+    h->entries = entries;
     h->cap = cap;
     return 0;
 }
@@ -68,8 +72,8 @@ static void compact(struct strait_heap *h)
 {
     size_t n = 0;
     for (size_t i = h->first; i < h->end; i++)
-        if (h->sorted[i].node)
-            put_sorted(h, n++, &h->sorted[i]);
+        if (h->entries[i].node)
+            put_sorted(h, n++, &h->entries[i]);
     h->first = 0;
     h->end = n;
 }
@@ -78,12 +82,15 @@ int strait_heap_push(struct strait_heap *h, struct strait_heap_node *node)
 {
     const struct strait_heap_entry entry = {node->key, node->tie, node};
     assert(!strait_heap_holds(node));
-    if (h->n == h->cap && strait_heap_reserve(h, h->n + 1) != 0)
+    /* With few gaps to close there would soon be none. */
+    const bool is_full = h->end + h->n_loose == h->cap;
+    if (is_full && 4 * h->n >= 3 * h->cap && strait_heap_reserve(h, h->cap + 1) != 0 &&
+        h->n == h->cap)
         return -1;
-    if (h->end == h->cap && 2 * (h->n - h->n_loose) <= h->cap) /* else it would be often for few */
+    if (h->end + h->n_loose == h->cap)
         compact(h);
     h->n++;
-    if (h->end < h->cap && (h->end == 0 || !strait_heap_before(&entry, &h->sorted[h->end - 1])))
+    if (h->end == 0 || !strait_heap_before(&entry, &h->entries[h->end - 1]))
         put_sorted(h, h->end++, &entry);
     else
         sift_up(h, h->n_loose++, node);
@@ -93,10 +100,10 @@ int strait_heap_push(struct strait_heap *h, struct strait_heap_node *node)
 /* First and last are never gaps. */
 static void leave_gap(struct strait_heap *h, size_t i)
 {
-    h->sorted[i].node = NULL;
-    while (h->first < h->end && !h->sorted[h->first].node)
+    h->entries[i].node = NULL;
+    while (h->first < h->end && !h->entries[h->first].node)
         h->first++;
-    while (h->first < h->end && !h->sorted[h->end - 1].node)
+    while (h->first < h->end && !h->entries[h->end - 1].node)
         h->end--;
     if (h->first == h->end)
         h->first = h->end = 0;
@@ -106,7 +113,7 @@ static void leave_gap(struct strait_heap *h, size_t i)
 static void sift(struct strait_heap *h, size_t i, struct strait_heap_node *node)
 {
     const struct strait_heap_entry entry = {node->key, node->tie, node};
-    if (i > 0 && strait_heap_before(&entry, &h->loose[(i - 1) / 2]))
+    if (i > 0 && strait_heap_before(&entry, loose(h, (i - 1) / 2)))
         sift_up(h, i, node);
     else
         sift_down(h, i, node);
@@ -117,14 +124,14 @@ void strait_heap_remove(struct strait_heap *h, struct strait_heap_node *node)
     const bool is_loose = node->place & LOOSE;
     const size_t i = (node->place & ~LOOSE) - 1;
     assert(node->place > 0 && i < (is_loose ? h->n_loose : h->end) &&
-           (is_loose ? h->loose : h->sorted)[i].node == node);
+           (is_loose ? loose(h, i) : &h->entries[i])->node == node);
     node->place = 0;
     h->n--;
     if (!is_loose) {
         leave_gap(h, i);
         return;
     }
-    struct strait_heap_node *last = h->loose[--h->n_loose].node;
+    struct strait_heap_node *last = loose(h, --h->n_loose)->node;
     if (last != node)
         sift(h, i, last);
 }
@@ -145,7 +152,7 @@ void strait_heap_rekey(struct strait_heap *h, struct strait_heap_node *node, dou
 
 void strait_heap_release(struct strait_heap *h)
 {
-    free(h->sorted); /* and the heap's, behind it */
+    free(h->entries);
     memset(h, 0, sizeof(*h));
 }
 

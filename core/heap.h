@@ -16,10 +16,11 @@ struct strait_heap_entry { /* with the node's key, so that comparing reads no ot
     struct strait_heap_node *node; /* NULL: it was removed */
 };
 /* Nodes that come in ascending order, as times mostly do, lie sorted at [first, end), where both
- * ends are O(1); a heap has the others, which are few where most come so. */
+ * ends are O(1); a heap, from the last entry down, has the others, which are few where most come so.
+ */
 struct strait_heap {
-    struct strait_heap_entry *sorted, *loose;
-    size_t n, cap; /* of all; room in each of the two */
+    struct strait_heap_entry *entries;
+    size_t n, cap; /* of all */
     size_t first, end, n_loose;
 };
 
@@ -39,10 +40,13 @@ static inline bool strait_heap_before(const struct strait_heap_entry *a,
 }
 static inline struct strait_heap_node *strait_heap_first(const struct strait_heap *h)
 {
-    const struct strait_heap_entry *sorted = h->sorted + h->first;
-    if (h->n_loose > 0 && (h->first == h->end || strait_heap_before(h->loose, sorted)))
-        return h->loose->node;
-    return h->first < h->end ? sorted->node : NULL;
+    if (h->n == 0)
+        return NULL;
+    const struct strait_heap_entry *sorted = &h->entries[h->first],
+                                   *loose = &h->entries[h->cap - 1];
+    const bool is_loose =
+        h->n_loose > 0 && (h->first == h->end || strait_heap_before(loose, sorted));
+    return is_loose ? loose->node : sorted->node;
 }
 static inline bool strait_heap_holds(const struct strait_heap_node *node)
 {
