@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Changes that are looked at together: 24 MB of them, unless one link has more. */
-enum { MAX_CHANGES = 1 << 20 };
+/* Changes that are looked at together: 12 MB of them, unless one link has more. */
+enum { MAX_CHANGES = 1 << 19 };
 
 /* At time_s the rate changes, and a transfer without duration adds its bytes at once. Added up: the
  * bytes that a link carried until then, and its rate from there on. */
