@@ -391,6 +391,10 @@ static void what_if_in_the_same_folder(void)
             free(text);
             said_release(&s);
         }
+        char *store = program_read(&program, "results/tiny/results.jsonl");
+        CU_ASSERT_CONTAINS(store, "\"models\":{\"cnn\":[\""); /* its table, no tensors of its own */
+        CU_ASSERT_CONTAINS(store, "\",\"\"]}");
+        free(store);
     }
     program_tear_down(&program);
 }

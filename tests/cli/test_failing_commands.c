@@ -51,6 +51,9 @@ static const struct command {
     {"encode",
      strait_command_codec,
      {"codec", "encode", "x.f32", "--codec", "sz:range=1e-3", "-o", "x.strait"}},
+    {"net run",
+     strait_command_net,
+     {"net", "run", "fedavg.json", "--set", "/clients=2", "--", "true"}},
 };
 enum { N_COMMANDS = sizeof(commands) / sizeof(commands[0]) };
 
@@ -130,9 +133,12 @@ static void each_place(const struct command *c, const struct kind *kind, struct 
     call(right, c, kind, -1);
     kind->record(NULL);
     strait_test_context("%s: %s", c->name, right->err);
-    CU_ASSERT_EQUAL(right->status, 0);
+    const bool cannot = right->status == 3; /* a user who may have no network */
+    if (cannot)
+        strait_test_skip(right->err);
+    CU_ASSERT(right->status == 0 || cannot);
     const int n = atomic_load(&p->n);
-    for (int i = n_before; i < n; i += IS_SANITIZED ? 2 : 1) {
+    for (int i = n_before; i < n && !cannot; i += IS_SANITIZED ? 2 : 1) {
         call(s, c, kind, p->first[i]);
         strait_test_context("%s: %s %ld of place %d: status %d: %.300s", c->name, kind->name,
                             p->first[i], i, s->status, s->err);

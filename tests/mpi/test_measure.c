@@ -36,7 +36,7 @@ static struct {
     int me, n;
     /* what happens */
     uint64_t orders[MAX_RANKS][3], n_orders[MAX_RANKS], n_bulks[MAX_RANKS][2];
-    uint64_t most[MAX_RANKS][2]; /* bytes of bulk, out and in */
+    uint64_t most[MAX_RANKS][2], sum[MAX_RANKS][2]; /* bytes of bulk, out and in */
     double path_free_s[MAX_RANKS], port_free_s;
     double done_s[MAX_REQUESTS];
     size_t n_requests, n_calls, fails; /* this call fails, from 1 */
@@ -79,6 +79,7 @@ static double disturbed_s(int rank)
         if (!(way == 0 ? out : in))
             continue;
         net.n_bulks[rank][way]++;
+        net.sum[rank][way] += bytes;
         s += p->halves_late && bytes < net.most[rank][way] ? 1 : 0;
         net.most[rank][way] = bytes > net.most[rank][way] ? bytes : net.most[rank][way];
     }
@@ -255,6 +256,7 @@ static void two_paths(void)
     /* 1, 2, ... 16 MiB, five halves and wholes; and to both at once 1, 2, ... 64 */
     CU_ASSERT_EQUAL(net.n_bulks[2][0], 5 + 10 + 7 + 10);
     CU_ASSERT_EQUAL(net.n_bulks[2][1], 7 + 10);
+    CU_ASSERT_EQUAL(net.sum[1][1], (1 + 2 + 4 + 8 + 16 + 5 * (8 + 16)) * MIB);
     for (int i = 1; i <= 2; i++)
         CU_ASSERT_EQUAL(net.orders[i][0] + net.orders[i][1] + net.orders[i][2],
                         0);                 /* that was all */

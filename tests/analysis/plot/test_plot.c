@@ -1,9 +1,11 @@
 /* Pictures by the data in their scripts: what is drawn where. */
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "analysis/place.h"
@@ -191,6 +193,18 @@ static void axes(void)
     script = script_of(rows, NULL, STRAIT_PLOT_SPEEDUP); /* 1 to 1.5 */
     CU_ASSERT_CONTAINS(script, "set yrange [0.970874:1.545]\n");
     free(script);
+    /* over 20 times it has 1, 2 and 5 of each decade, over 300 times decades alone */
+    rows = json_array();
+    json_array_append_new(rows, row(NULL, 2, 0.15, true));
+    json_array_append_new(rows, row(NULL, 4, 30, true));
+    script = script_of(json_incref(rows), NULL, STRAIT_PLOT_TIME);
+    CU_ASSERT_CONTAINS(script, "set ytics ('0.2' 0.2, '0.5' 0.5, '1' 1, '2' 2, '5' 5, '10' 10, "
+                               "'20' 20)\n");
+    free(script);
+    json_array_append_new(rows, row(NULL, 8, 60, true));
+    script = script_of(rows, NULL, STRAIT_PLOT_TIME);
+    CU_ASSERT_CONTAINS(script, "set ytics ('1' 1, '10' 10)\n");
+    free(script);
     /* one value alone lies on no edge, which a rounded one would cut it off by: 1 % to spare */
     rows = json_array();
     json_array_append_new(rows, row("a/p.json", 8, 0.230029107, true));
@@ -333,8 +347,37 @@ static void bands(void)
     free(script);
 }
 
+/* A gnuplot that says no to the first kind of picture is not asked for the second, and the script
+ * stays for another one. */
+static void drawn_no_further(void)
+{
+    static const char fake[] =
+        "#!/bin/sh\nfor a; do case $a in svg=1|png=1) echo $a >>asked; exit 1;; esac; done\n";
+    char folder[] = "/tmp/strait-plot-XXXXXX", path[128], *before = strdup(getenv("PATH"));
+    struct strait_error err = {0};
+    json_t *rows = json_pack("[o]", row(NULL, 2, 1, true));
+    const int here = open(".", O_PATH | O_CLOEXEC);
+    CU_ASSERT_FATAL(before && here >= 0 && mkdtemp(folder) && chdir(folder) == 0);
+    FILE *f = fopen("gnuplot", "w");
+    CU_ASSERT_FATAL(f && fputs(fake, f) >= 0 && fchmod(fileno(f), 0755) == 0 && fclose(f) == 0);
+    snprintf(path, sizeof(path), "%s:/usr/bin:/bin", folder);
+    setenv("PATH", path, 1);
+    CU_ASSERT_EQUAL(strait_plot_scaling("p", rows, NULL, STRAIT_PLOT_TIME, NULL, &err), -1);
+    setenv("PATH", before, 1);
+    CU_ASSERT(fchdir(here) == 0 && close(here) == 0);
+    char *asked = folder_text(folder, "asked"), *script = folder_text(folder, "p.gp");
+    CU_ASSERT_STRING_EQUAL(asked, "png=1\n");
+    CU_ASSERT_CONTAINS(script, "set ylabel");
+    free(asked);
+    free(script);
+    free(before);
+    folder_remove(folder);
+    json_decref(rows);
+}
+
 static const struct strait_test tests[] = {
     {"a time's interval or range is a band", bands},
+    {"what gnuplot does not draw ends the drawing, and the script stays", drawn_no_further},
     {"a disk that is full is told and leaves nothing", full},
     {"no compression is drawn at every count that was looked at", baseline},
     {"a point that is missing is a gap", gap},

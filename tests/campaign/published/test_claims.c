@@ -284,6 +284,34 @@ static void kept(void)
     json_decref(rows);
 }
 
+/* What claims ask of a row is kept whole, and nothing else. */
+static void slim(void)
+{
+    static const char row[] =
+        "{\"model\":\"m\",\"strategy\":\"s\",\"clients\":3,\"labels\":{\"/a\":\"b\"},\"codec\":{"
+        "\"name\":\"sz\"},\"download_codec\":null,\"bytes\":7,\"ratio\":2.5,\"round_s\":1.5,"
+        "\"wall_s\":9,%s\"training\":{\"task\":\"t\",\"until\":{\"x\":1},\"seeds\":2,%s\"spread\":{"
+        "\"accuracy\":{\"mean\":0.5,\"sd\":0.1,\"each\":[0.4,0.6]%s},\"loss\":{\"mean\":1},"
+        "\"time_s\":{\"mean\":2},\"bytes\":{\"mean\":3},\"reached_s\":{\"each\":[4,null]},"
+        "\"reached_round\":{\"mean\":5},\"clients_sd\":{\"mean\":6}%s}}}";
+    char text[1024];
+    json_t *rows = json_array();
+    snprintf(text, sizeof(text), row, "\"command\":\"c\",\"key\":\"k\",", "\"batch\":8,",
+             ",\"n\":2", ",\"steps\":{\"mean\":1},\"reached_s\":{\"mean\":null,\"each\":[4,null]}");
+    json_array_append_new(rows, json_loads(text, 0, NULL));
+    json_t *kept = strait_claims_keep(NULL, rows),
+           *run = json_array_get(json_object_get(kept, "runs"), 0);
+    snprintf(text, sizeof(text), row, "", "", "", "");
+    json_t *wanted = json_loads(text, 0, NULL);
+    json_object_del(wanted, "download_codec"); /* null */
+    CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(kept, "schema")), "strait-trained/1");
+    CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(run, "command")), "c");
+    CU_ASSERT_TRUE(json_equal(json_array_get(json_object_get(run, "rows"), 0), wanted));
+    json_decref(wanted);
+    json_decref(kept);
+    json_decref(rows);
+}
+
 static void command(void)
 {
     json_t *header =
@@ -325,6 +353,7 @@ static const struct strait_test tests[] = {
     {"what is saved is compared so, too", saved_of_seeds},
     {"a claim of a setting is answered by runs commanded so", of_a_command},
     {"kept rows are those of the last run of each command", kept},
+    {"of a kept row there is what claims ask", slim},
     {"a folder's header gives the command that ran", command},
     {"every claim that ships says how its halves are had", shipped},
 };

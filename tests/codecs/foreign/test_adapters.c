@@ -286,6 +286,25 @@ static void long_rows(void)
 }
 
 /* fpzip's piece begins behind id, 2 bytes of length, the row length and 2 bytes of its own. */
+/* Rows that 96 values cannot have: of 5, of 1, of all, longer than that. Behind the codec's number
+ * and one byte that counts values. */
+static void rows_that_cannot_be(void)
+{
+    static const char *const names[] = {"fpzip", "zfp"};
+    static const unsigned char n_cols[] = {0, 5, 1, 96, 97};
+    for (size_t c = 0; c < 2; c++)
+        for (size_t i = 0; i < sizeof(n_cols); i++) {
+            struct rig r;
+            rig_open(&r, names[c], 96, NULL);
+            make_tensor(r.x, r.n, TENSOR_WEIGHTS, 1);
+            CU_ASSERT_FATAL(encode(&r, 0) && r.bytes[1] == 96 && r.bytes[2] == 0);
+            r.bytes[2] = n_cols[i];
+            strait_test_context("%s, rows of %d", names[c], n_cols[i]);
+            CU_ASSERT_EQUAL(decode(&r), n_cols[i] == 0);
+            rig_close(&r);
+        }
+}
+
 static void crafted_fpzip(void)
 {
     enum { AT = 1 + 2 + 1 + 2 };
@@ -323,6 +342,7 @@ static const struct strait_test tests[] = {
     {"zfp's few values beyond the bound are corrected, not whole pieces sent", zfp_is_corrected},
     {"zfp uses the rows of a matrix and checks what a stream says of them", rows_help_zfp},
     {"rows of any length come back", long_rows},
+    {"a stream whose rows its values cannot have is refused", rows_that_cannot_be},
     {"a crafted fpzip stream harms neither the program nor the next stream", crafted_fpzip},
 };
 STRAIT_SUITE("codecs/foreign/adapters", tests);
