@@ -202,7 +202,8 @@ class File:
                 continue
             if t in ('++', '--') or t in SWAP and self.is_binary(i):
                 for after in SWAP[t]:
-                    self.add('operator', i, i, after)
+                    if after.rstrip('=') != t.rstrip('=') or not self.takes_larger(i):
+                        self.add('operator', i, i, after)
             elif t in NAMES and not self.asks_for_whole(i):
                 self.add('name', i, i, NAMES[t])
             elif t in ('break', 'continue') and self.tok(i + 1) == ';' and not self.is_last(i):
@@ -224,6 +225,27 @@ class File:
                 if self.tok(i - 1) in (';', '{', '}', ')', 'else', ':'):
                     self.statement(i)
         return self.sites
+
+    def takes_larger(self, i):
+        """a > b ? a : b, and if (a > b) b = a: of two equal ones either is the same."""
+        if self.tok(i) not in ('<', '>', '<=', '>='):
+            return False
+        first, last = i, i
+        while re.match(r'[\w.]|->', self.tok(first - 1)) and self.tok(first - 1) not in KEYWORD or \
+                self.tok(first - 1) == ']':
+            first = self.match[first - 1] if self.tok(first - 1) == ']' else first - 1
+        while re.match(r'[\w.]|->', self.tok(last + 1)) or self.tok(last + 1) == '[':
+            last = self.match[last + 1] if self.tok(last + 1) == '[' else last + 1
+        a, b, k = self.source(first, i - 1), self.source(i + 1, last), last + 1
+        if self.tok(k) == '?':
+            behind = self.text[self.tokens[k][2]:]
+            return any(re.match(r'\s*%s\s*:\s*%s\s*[;,)}]' % (re.escape(x), re.escape(y)), behind)
+                       for x, y in ((a, b), (b, a)))
+        if self.tok(k) == ')' and self.tok(first - 1) == '(' and self.tok(first - 2) == 'if':
+            behind = self.text[self.tokens[k][2]:]
+            return any(re.match(r'\s*%s = %s;' % (re.escape(x), re.escape(y)), behind)
+                       for x, y in ((a, b), (b, a)))
+        return False
 
     def is_last(self, i):
         """Of a break: the end of its switch follows; of a continue, the end of its loop."""

@@ -139,6 +139,27 @@ static void polled(void)
     strait_import_release(&in);
 }
 
+/* Of both at once each end has its own bytes, by its own type; what follows waits for both. */
+static void exchanged(void)
+{
+    static const struct waiter all[] = {{2, 2, {0, 1}}, {3, 1, {2}}, {4, 1, {3}}, {5, 1, {3}}};
+    struct strait_import in;
+    struct strait_error err;
+    CU_ASSERT_EQUAL_FATAL(import_text(&in,
+                                      "0 init\n1 init\n0 sendRecv 10 1 20 1 1 6\n0 compute 5\n"
+                                      "0 sendrecv 7 1 8 1\n1 sendRecv 20 0 10 0 6 1\n"
+                                      "1 sendrecv 8 0 7 0\n",
+                                      &err),
+                          0);
+    const struct strait_program_node *n = in.graph->ranks[0].nodes;
+    expect_waits(&in, 7, all, sizeof(all) / sizeof(*all));
+    CU_ASSERT(n[0].kind == STRAIT_PROGRAM_SEND && n[0].bytes == 40 && n[0].peer == 1);
+    CU_ASSERT(n[1].kind == STRAIT_PROGRAM_RECV && n[1].bytes == 20 && n[1].peer == 1);
+    CU_ASSERT(n[4].kind == STRAIT_PROGRAM_SEND && n[4].bytes == 7 && n[4].tag == 0);
+    CU_ASSERT(n[5].kind == STRAIT_PROGRAM_RECV && n[5].bytes == 8 && n[5].tag == 0);
+    strait_import_release(&in);
+}
+
 /* Nothing but tests until the end of the trace: the last one saw the end. */
 static void polled_last(void)
 {
@@ -207,6 +228,12 @@ static void refused(void)
         {"0 init\n1 init\n0 send 1 0 1e30\n", ":3", "a number of elements"},
         {"0 init\n1 init\n0 send 1 0 1 99\n", ":3", "the number of a data type (0 to 27)"},
         {"0 init\n1 init\n0 send 1 0.5 1\n", ":3", "expected a tag"},
+        {"0 init\n1 init\n0 sendRecv 1 0 1 1\n", ":3", "expected another rank than 0 itself"},
+        {"0 init\n1 init\n0 sendRecv 1 1 1 0\n", ":3", "expected another rank than 0 itself"},
+        {"0 init\n1 init\n0 sendRecv x 1 1 1\n", ":3", "a number of elements"},
+        {"0 init\n1 init\n0 sendRecv 1 1 x 1\n", ":3", "a number of elements"},
+        {"0 init\n1 init\n0 sendRecv 1 2 1 1\n", ":3", "a rank of the trace as amount 2"},
+        {"0 init\n1 init\n0 sendRecv 1 1 1 2\n", ":3", "a rank of the trace as amount 4"},
         {"0 init\n1 init\n0 irecv -333 7 1\n", ":3", "found -333, any source"},
         {"0 init\n1 init\n0 recv 1 -444 1\n", ":3", "found -444, any tag"},
         {"0 init\n1 init\n0 test 1\n", ":3", "expected a rank of the trace as amount 2 of test"},
@@ -377,6 +404,7 @@ static const struct strait_test tests[] = {
     {"the last test of a trace saw the end of what it tests", polled_last},
     {"a wait waits for its request, and what follows a request does not", requests},
     {"each collective has its bytes and its root", collectives},
+    {"a sendRecv is both at once", exchanged},
     {"whatever is wrong is refused with its line", refused},
     {"a list of files is one trace", listed},
     {"a trace that is written and read again is the same", written},
