@@ -65,7 +65,8 @@ static const char *number(char buf[DIGITS_CHARS], double value)
 
 static void put_json(FILE *out, const json_t *value)
 {
-    char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY | JSON_SORT_KEYS);
+    char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY | JSON_SORT_KEYS |
+                                       JSON_REAL_PRECISION(15));
     fputs(text ? text : "?", out);
     free(text);
 }

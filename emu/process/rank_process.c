@@ -1,7 +1,6 @@
 #include "rank_process.h"
 
 #include <arpa/inet.h>
-#include <dirent.h>
 #include <errno.h>
 #include <math.h>
 #include <poll.h>
@@ -16,6 +15,7 @@
 #include "emu/host/dilation.h"
 #include "emu/host/rights.h"
 #include "emu/host/syscalls.h"
+#include "run_delay.h"
 
 /* PARK_S: a cut-off lane finishes its current operation within this time. */
 enum { PARK_S = 20, CONNECT_S = 120 };
@@ -164,31 +164,11 @@ static double process_cpu_s(void)
     return (double)used.tv_sec + 1e-9 * (double)used.tv_nsec;
 }
 
-/* Of all existing threads: second field of their schedstat. */
-static double run_delay_s(void)
-{
-    double sum_s = 0;
-    DIR *tasks = opendir("/proc/self/task");
-    for (const struct dirent *e; tasks && (e = readdir(tasks));) {
-        char path[320];
-        unsigned long long delay_ns;
-        snprintf(path, sizeof(path), "/proc/self/task/%s/schedstat", e->d_name);
-        FILE *f = *e->d_name == '.' ? NULL : fopen(path, "re");
-        if (f && fscanf(f, "%*u %llu", &delay_ns) == 1)
-            sum_s += 1e-9 * (double)delay_ns;
-        if (f)
-            fclose(f);
-    }
-    if (tasks)
-        closedir(tasks);
-    return sum_s;
-}
-
 static int begin(struct strait_emu_rank *rank, struct strait_error *err)
 {
     struct strait_emu_shared *shared = rank->plan.shared;
     rank->cpu_before_s = process_cpu_s();
-    rank->delay_before_s = run_delay_s();
+    rank->delay_before_s = strait_emu_run_delay_s("/proc/self/task");
     rank->base.clock = (struct strait_proc_clock){shared->start_ns, shared->dilation};
     rank->begun_late_s = fmax(0, 1e-9 * (double)(strait_proc_mono_ns() - shared->start_ns));
     if (strait_emu_transport_start(rank->transport, err) != 0)
@@ -236,7 +216,7 @@ static void write_figures(struct strait_emu_rank *rank)
     mine->slip_sum_s = rank->base.slots.slip_sum_s;
     mine->slip_max_s = rank->base.slots.slip_max_s;
     mine->cpu_s = process_cpu_s() - rank->cpu_before_s;
-    mine->run_delay_s = fmax(0, run_delay_s() - rank->delay_before_s);
+    mine->run_delay_s = fmax(0, strait_emu_run_delay_s("/proc/self/task") - rank->delay_before_s);
     mine->job_cpu_s = rank->base.slots.cpu_s;
     mine->n_measured = rank->base.slots.n_measured;
     mine->n_slow = rank->base.slots.n_slow;
