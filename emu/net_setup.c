@@ -10,9 +10,8 @@ enum { N_PINGS = 10, PING_TRIES = 3 };
  * size. */
 static const double WINDOW_BDPS = 2.5, MIN_WINDOW_BYTES = 4194304;
 
-/* The smallest window for every stream: the experiment's, or that of the largest bandwidth-delay
- * product. */
-static double window_bytes(const struct strait_network *n, const struct strait_emu_shared *s)
+double strait_emu_net_setup_window_bytes(const struct strait_network *n,
+                                         const struct strait_emu_shared *s)
 {
     double most = MIN_WINDOW_BYTES;
     if (isfinite(n->tcp.window_bytes))
@@ -49,7 +48,8 @@ int strait_emu_net_setup_build(struct strait_emu_net **out, const struct strait_
                                              .overhead_bytes = n->overhead_bytes,
                                              .dilation = dilation,
                                              .rto_min_s = n->tcp.rto_min_s,
-                                             .window_bytes = window_bytes(n, shared),
+                                             .window_bytes =
+                                                 strait_emu_net_setup_window_bytes(n, shared),
                                              .slow_start_after_idle = n->tcp.slow_start_after_idle,
                                              .realtime = true,
                                              .unshaped = run->control != NULL,

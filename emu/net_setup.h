@@ -4,6 +4,10 @@
 #include "emu/process/shared.h"
 #include "emu/judge/validity.h"
 
+/** The smallest window for every stream: the experiment's, or that of the largest bandwidth-delay
+ *  product. */
+double strait_emu_net_setup_window_bytes(const struct strait_network *n,
+                                         const struct strait_emu_shared *s);
 /** Build namespaces, links and relay for the network of a run.
  *  Out:     out    free with strait_emu_net_free
  *  In:      trunk  which nodes are on this host; NULL: all

@@ -92,7 +92,8 @@ class File:
                 silent.update(range(i + 1, self.match.get(i + 1, i + 1) + 1))
             elif self.is_mixed(i):  # how bits of a hash are spread: no result depends on it
                 silent.update((i, i + 1))
-            elif re.match(r'cap(_\w+)?$', self.tokens[i][0]) and self.tok(i + 1) == '=':  # room
+            elif re.match(r'(cap(_\w+)?|stack_bytes)$', self.tokens[i][0]) and \
+                    self.tok(i + 1) == '=':  # room
                 k = i
                 while k < len(self.tokens) and self.tokens[k][0] != ';':
                     k += 1
@@ -266,10 +267,20 @@ class File:
             for after in {n + 1, n - 1} if n else {1}:
                 self.add('constant', i, i, str(after))
         elif re.fullmatch(r'[\d.]+(e[+-]?\d+)?f?', t):
+            if self.is_rounding(i):
+                return
             f = 'f' if t.endswith('f') else ''
             value = float(t.rstrip('f'))
             for after in (2 * value, value / 2) if value else (1.0,):
                 self.add('constant', i, i, repr(float(after)) + f)
+
+    def is_rounding(self, i):
+        """1 + 1e-12, x <= y + 1e-9, x > 1e-12: twice or half of what rounding may take."""
+        value = float(self.tok(i).rstrip('f'))
+        return re.match('1e-', self.tok(i)) and value <= 1e-9 and (self.tok(i - 1) in ('<', '>', '<=', '>=') or
+                                      self.tok(i - 1) in ('+', '-') and
+                                      re.match(r'[\w)\]]', self.tok(i - 2))) and \
+            self.tok(i + 1) != '*'
 
     def is_status(self, i):
         """return -1; status = -1; ... ? 0 : -1 and the reverse."""

@@ -134,6 +134,7 @@ static void kernels(void)
     CU_ASSERT_EQUAL(json_integer_value(json_object_get(calls, "calls")), 3);
     CU_ASSERT_DOUBLE_EQUAL(json_real_value(json_object_get(calls, "elements")), 63, 0);
     CU_ASSERT_EQUAL(json_integer_value(json_object_get(in.facts, "world_size")), 4);
+    CU_ASSERT_EQUAL(json_integer_value(json_object_get(in.facts, "rank")), 1);
     strait_import_release(&in);
 }
 

@@ -1,0 +1,50 @@
+/* What an emulated network is built with. */
+#include <math.h>
+#include "emu/net_setup.h"
+#include "tests/kit/emu_world.h"
+#include "tests/kit/suite.h"
+
+static bool from_the_last(const struct strait_run *run, int src, int dst, int channel)
+{
+    return src == run->n_ranks - 1 && dst == 0 && channel == 0;
+}
+
+static double window_of(struct world *w)
+{
+    struct strait_error err = {0};
+    struct strait_emu_shared *s = strait_emu_shared_new(&w->run, 1, 1, &err);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(s);
+    const double bytes = strait_emu_net_setup_window_bytes(w->network, s);
+    strait_emu_shared_free(s);
+    return bytes;
+}
+
+/* 1 Gbps and 200 ms are 25 MB, of which a window holds two and a half times as much; of a short
+ * path it holds 4 MiB. The experiment's own is taken as it is, and paths that no stream takes do
+ * not count. */
+static void windows(void)
+{
+    struct world w;
+    world_init(&w, 3, 1e9, 0.2);
+    w.run.uses_stream = from_the_last;
+    CU_ASSERT_DOUBLE_EQUAL(window_of(&w), 62.5e6, 1);
+    w.network->tcp.window_bytes = 90e3;
+    CU_ASSERT_EQUAL(window_of(&w), 90e3);
+    world_release(&w);
+
+    world_init(&w, 3, 1e9, 0.2);
+    w.run.uses_stream = from_the_last;
+    w.network->out[0].rate_bits_per_s = 1e6; /* of rank 0, out: nothing goes there */
+    CU_ASSERT_DOUBLE_EQUAL(window_of(&w), 62.5e6, 1);
+    world_release(&w);
+
+    world_init(&w, 2, 1e8, 0.01);
+    w.run.uses_stream = from_the_last;
+    CU_ASSERT_EQUAL(window_of(&w), 4194304);
+    world_release(&w);
+}
+
+static const struct strait_test tests[] = {
+    {"a stream's window holds its path, as far as streams go", windows},
+};
+STRAIT_SUITE("emu/net_setup", tests);
