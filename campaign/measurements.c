@@ -11,7 +11,7 @@
 #include "worker_pool.h"
 #include "workloads/rank/backend.h"
 
-enum { TEXT_CHARS = 512, MAX_LINES = 100000 };
+enum { TEXT_CHARS = 512 };
 
 struct line {
     size_t number;             /* in the file */
@@ -153,9 +153,8 @@ static int read_lines(struct book *b, struct strait_csv *csv, struct strait_erro
                                  read_header(csv, cells, pointers, &n, err) != 0;
     while (!failed && !(failed = strait_csv_next(csv, &more, err)) && more) {
         struct line *all = realloc(b->lines, (b->n_lines + 1) * sizeof(*all));
-        if (!all || b->n_lines == MAX_LINES) {
+        if (!all) {
             failed = strait_error_memory(err, b->plan->csv);
-            b->lines = all ? all : b->lines;
             break;
         }
         b->lines = all;

@@ -60,6 +60,7 @@ static void read_layers(struct damaged_sum *s, void *context, const unsigned cha
         damaged_add_error(s, &err, f->folder);
         return;
     }
+    CU_ASSERT_EQUAL(err.code, STRAIT_OK);
     damaged_add(s, m->source);
     damaged_add(s, m->timing_source);
     damaged_add(s, m->device);
@@ -91,6 +92,7 @@ static void read_curves(struct damaged_sum *s, void *context, const unsigned cha
         damaged_add_error(s, &err, f->folder);
         return;
     }
+    CU_ASSERT_EQUAL(err.code, STRAIT_OK);
     for (size_t i = 0; i < c->n_curves; i++) {
         const struct strait_curve *o = &c->curves[i];
         damaged_add(s, o->run);
@@ -134,6 +136,7 @@ static void read_config(struct damaged_sum *s, void *context, const unsigned cha
         damaged_add_error(s, &err, f->folder);
         return;
     }
+    CU_ASSERT_EQUAL(err.code, STRAIT_OK);
     damaged_add(s, m->name);
     damaged_add_number(s, m->fwd_flop_per_sample);
     import_add_model(s, m);
@@ -195,6 +198,7 @@ static void read_profile(struct damaged_sum *s, void *context, const unsigned ch
         damaged_add_error(s, &err, f->folder);
         return;
     }
+    CU_ASSERT_EQUAL(err.code, STRAIT_OK);
     char key[STRAIT_KEY_CHARS];
     json_t *json = strait_profile_json(p);
     damaged_add(s, strait_hash_json(key, json));
@@ -372,6 +376,7 @@ static void read_tensors(struct damaged_sum *s, void *context, const unsigned ch
         damaged_add_error(s, &err, f->folder);
         return;
     }
+    CU_ASSERT_EQUAL(err.code, STRAIT_OK);
     for (size_t i = 0; i < t->n_recordings; i++) {
         const struct strait_recording *r = &t->recordings[i];
         const char *const texts[] = {r->model, r->layer, r->kind, r->file};

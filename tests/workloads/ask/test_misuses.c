@@ -106,6 +106,7 @@ static const char *try(void *context, const char *place, const char *what)
     if (strait_sweep_of(&s, "x", w->point, NULL, &err) == 0)
         point = strait_sweep_point(s, 0, NULL, &err);
     if (point && strait_experiment_read(&e, "x", point, &err) == 0) {
+        CU_ASSERT_EQUAL(err.code, STRAIT_OK);
         fprintf(w->out, "%s\t%.12g\n", name, figures_of(e));
     } else {
         CU_ASSERT_EQUAL(err.code, STRAIT_ERR_INPUT);
