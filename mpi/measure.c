@@ -276,3 +276,17 @@ int strait_mpi_measure(struct strait_mpi_world *w, struct strait_mpi_links *link
     free(b.bulk);
     return failed ? -1 : 0;
 }
+
+const struct strait_mpi_path *strait_mpi_typical(const struct strait_mpi_path *paths, int n)
+{
+    const struct strait_mpi_path *found = paths;
+    for (int i = 0; i < n; i++) {
+        int below = 0;
+        for (int k = 0; k < n; k++)
+            below += paths[k].out_bytes_per_s.value < paths[i].out_bytes_per_s.value ||
+                     (k < i && paths[k].out_bytes_per_s.value == paths[i].out_bytes_per_s.value);
+        if (below == (n - 1) / 2)
+            found = &paths[i];
+    }
+    return found;
+}

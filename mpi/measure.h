@@ -31,6 +31,9 @@ struct strait_mpi_figure strait_mpi_beside(struct strait_mpi_figure collective_s
  *  common, (r01 + r02 - r12) / 2, and no more than the shorter of them. NAN where there is no rank
  *  2. */
 struct strait_mpi_figure strait_mpi_own_rtt(const struct strait_mpi_links *links);
+/** The one with the median rate out, which stands for all clients; of two in the middle the slower,
+ *  of equal ones in their order. */
+const struct strait_mpi_path *strait_mpi_typical(const struct strait_mpi_path *paths, int n);
 /** Measure, on all ranks together; some seconds a rank.
  *  Out:     links  on rank 0; elsewhere unused
  *  Returns: 0, or -1 with *err: BACKEND where a rank does not answer */

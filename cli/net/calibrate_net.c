@@ -305,21 +305,6 @@ static struct strait_path_figure figure(struct strait_mpi_figure f, double scale
     return (struct strait_path_figure){scale * f.value, scale * f.error, f.n};
 }
 
-/* The rank with the median rate stands for all clients. */
-static const struct strait_mpi_path *typical(const struct strait_mpi_path *paths, int n)
-{
-    const struct strait_mpi_path *found = paths;
-    for (int i = 0; i < n; i++) {
-        int below = 0;
-        for (int k = 0; k < n; k++)
-            below += paths[k].out_bytes_per_s.value < paths[i].out_bytes_per_s.value ||
-                     (k < i && paths[k].out_bytes_per_s.value == paths[i].out_bytes_per_s.value);
-        if (below == (n - 1) / 2)
-            found = &paths[i];
-    }
-    return found;
-}
-
 /* A client's uplink is what rank 0 takes in. Payload fills 1448 bytes of each frame. */
 static void path_of(struct strait_path *p, const struct strait_mpi_path *m, double wire)
 {
@@ -348,7 +333,7 @@ static int measure(struct order *o, struct strait_error *err)
     if (!failed && w->me == 0) {
         const double wire = (1514 + o->plan.overhead_bytes) / 1448;
         snprintf(o->source, sizeof(o->source), "--on mpi, %d ranks, %.60s", w->n, w->library);
-        const struct strait_mpi_path *one = typical(links.paths, w->n - 1);
+        const struct strait_mpi_path *one = strait_mpi_typical(links.paths, w->n - 1);
         o->server_bits_per_s = 8 * wire * links.together_bytes_per_s.value;
         o->collective_s = figure(links.collective_s, 1);
         o->others_rtt_s = figure(links.others_rtt_s, 1);

@@ -41,6 +41,7 @@ static struct {
     int kind, who; /* whose call of this kind fails, 'i'send, i'r'ecv, 't'est, 'p'robe, ta'k'e */
     size_t nth;
     bool has_failed, is_over, two_clocks, is_far;
+    bool has_told[N];   /* the other that it failed */
     int64_t started_ns; /* time 0 as the other machine was told */
 } box = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -86,7 +87,10 @@ static int box_isend(void *of, struct strait_mpi_request *request, enum strait_m
             way,     *(int *)of, dst,   tag,
             n_bytes, copy,       false, strait_proc_mono_ns() + (box.is_far ? DELAY_NS : 0)};
         /* its last word, for which it would wait a second */
-        box.is_over |= is_note && ((const struct strait_mpi_note *)data)->word == STRAIT_MPI_FAILED;
+        const bool is_last =
+            is_note && ((const struct strait_mpi_note *)data)->word == STRAIT_MPI_FAILED;
+        box.is_over |= is_last;
+        box.has_told[*(int *)of] |= is_last;
     }
     pthread_mutex_unlock(&box.lock);
     request->handle = 1;
@@ -299,6 +303,8 @@ static int outcome(int kind, int who, size_t nth)
         return is_whole(parts) ? 0 : 2;
     if (parts[who].rig.rc != -1)
         return 3;
+    if (!box.has_told[who])
+        return 5;
     return strcmp(parts[who].rig.err.text, "MPI reports an error") == 0 ? 1 : 4;
 }
 

@@ -343,6 +343,22 @@ static void own_port(void)
     CU_ASSERT(isnan(strait_mpi_own_rtt(&links).value));
 }
 
+static void typical(void)
+{
+    static const struct {
+        double rates[4];
+        int n, wanted;
+    } cases[] = {{{1, 3, 2}, 3, 2},    {{2, 1, 3}, 3, 0}, {{3, 2, 1}, 3, 1}, {{5, 5, 1, 7}, 4, 0},
+                 {{7, 1, 5, 5}, 4, 2}, {{4, 4, 4}, 3, 1}, {{9}, 1, 0},       {{2, 1}, 2, 1}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct strait_mpi_path paths[4] = {0};
+        for (int k = 0; k < cases[i].n; k++)
+            paths[k].out_bytes_per_s.value = cases[i].rates[k];
+        strait_test_context("case %zu", i);
+        CU_ASSERT_EQUAL(strait_mpi_typical(paths, cases[i].n) - paths, cases[i].wanted);
+    }
+}
+
 /* One call of some that fails: the first ones, the last ones of exchanges and collectives, and one
  * between. Few, since each measurement has 256 MiB, which the checks of `make mutants` fill. */
 static void calls_that_fail(void)
@@ -385,6 +401,7 @@ static const struct strait_test tests[] = {
     {"paths give what their network has: round trip, messages, rates, a port's", two_paths},
     {"a half that was disturbed says nothing, and a bulk grows to 256 MiB", odd_paths},
     {"rank 0's own port has what the round trips to two others have in common", own_port},
+    {"the rank with the median rate stands for all", typical},
     {"rank 2 replies to rank 0, then to rank 1", the_second_rank},
     {"another rank takes and gives what it is told, then meets all others", another_rank},
     {"a call that fails ends the measurement and is said", calls_that_fail},

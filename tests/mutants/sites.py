@@ -205,7 +205,7 @@ class File:
                 for after in SWAP[t]:
                     if after.rstrip('=') != t.rstrip('=') or not self.takes_larger(i):
                         self.add('operator', i, i, after)
-            elif t in NAMES and not self.asks_for_whole(i):
+            elif t in NAMES and not self.asks_for_whole(i) and not self.is_flush(i):
                 self.add('name', i, i, NAMES[t])
             elif t in ('break', 'continue') and self.tok(i + 1) == ';' and not self.is_last(i):
                 self.add('removed ' + t, i, i, '')
@@ -226,6 +226,13 @@ class File:
                 if self.tok(i - 1) in (';', '{', '}', ')', 'else', ':'):
                     self.statement(i)
         return self.sites
+
+    def is_flush(self, i):
+        """The side of {"a column", true}, in a function that makes columns."""
+        return self.tok(i - 1) == ',' and self.tok(i + 1) == '}' and \
+            self.tok(i - 2).startswith('"') and self.tok(i - 3) == '{' and \
+            any(LAYOUT.match(self.tok(k)) for k in range(i, len(self.tokens))
+                if self.inside[k] == self.inside[i])
 
     def takes_larger(self, i):
         """a > b ? a : b, and if (a > b) b = a: of two equal ones either is the same."""
