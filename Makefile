@@ -381,7 +381,7 @@ determinism: all
 .PHONY: golden-runs tutorial settings screens
 golden-runs: programs
 	@STRAIT_WRITE_GOLDEN=$(if $(CHANGED),all,new) $(SUITES) --here campaign/golden_runs
-	@STRAIT_WRITE_GOLDEN=$(if $(CHANGED),all,new) $(SUITES) --here campaign/golden_rows
+	@STRAIT_WRITE_GOLDEN=$(if $(CHANGED),all,new) $(SUITES) -j 1 campaign/golden_rows
 	@STRAIT_WRITE_GOLDEN=$(if $(CHANGED),all,new) $(SUITES) --here workloads/ask/misuses
 	@STRAIT_WRITE_GOLDEN=$(if $(CHANGED),all,new) $(SUITES) -j 1 'as it was'
 	@git --no-pager diff --stat -- tests/golden 2>/dev/null || true
