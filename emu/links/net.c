@@ -77,20 +77,6 @@ static int set_sysctls(const struct strait_emu_net_plan *plan, struct strait_err
                                    plan->slow_start_after_idle ? "1" : "0", err);
 }
 
-/* The rate that limits a node's super-packets: its own, or if that is unlimited the fastest one
- * that they may meet. A token bucket takes none that is larger than its burst. */
-static double super_packet_rate(const struct strait_emu_net_plan *plan, int index)
-{
-    double rate_bits_per_s = strait_link_least_bits_per_s(&plan->out[index]);
-    if (isfinite(rate_bits_per_s))
-        return rate_bits_per_s;
-    rate_bits_per_s = 0;
-    for (int i = 0; i < plan->n_nodes; i++)
-        if (isfinite(plan->in[i].rate_bits_per_s))
-            rate_bits_per_s = fmax(rate_bits_per_s, plan->in[i].rate_bits_per_s);
-    return rate_bits_per_s > 0 ? rate_bits_per_s : INFINITY;
-}
-
 /* Loss hits single segments: no super-packets then. */
 static bool loses(const struct strait_emu_net_plan *plan)
 {
@@ -107,10 +93,11 @@ static bool loses(const struct strait_emu_net_plan *plan)
 static int configure(const struct strait_emu_node *node, int index,
                      const struct strait_emu_net_plan *plan, struct strait_error *err)
 {
-    const unsigned segments = plan->realisation == STRAIT_EMU_RELAY && loses(plan)
-                                  ? 1
-                                  : strait_emu_net_packet_run_segments(
-                                        super_packet_rate(plan, index), plan->overhead_bytes);
+    const unsigned segments =
+        plan->realisation == STRAIT_EMU_RELAY && loses(plan)
+            ? 1
+            : strait_emu_net_packet_run_segments(
+                  strait_emu_net_super_packet_bits_per_s(plan, index), plan->overhead_bytes);
     const struct strait_emu_device loopback = {0};
     const struct strait_emu_device device = {
         .mtu_bytes = strait_emu_net_plan_mtu_bytes(plan),

@@ -82,3 +82,15 @@ void strait_emu_relay_report_release(struct strait_emu_relay_report *r)
     free(r->out);
     *r = (struct strait_emu_relay_report){0};
 }
+
+double strait_emu_net_super_packet_bits_per_s(const struct strait_emu_net_plan *plan, int index)
+{
+    double rate_bits_per_s = strait_link_least_bits_per_s(&plan->out[index]);
+    if (isfinite(rate_bits_per_s))
+        return rate_bits_per_s;
+    rate_bits_per_s = 0;
+    for (int i = 0; i < plan->n_nodes; i++)
+        if (isfinite(plan->in[i].rate_bits_per_s))
+            rate_bits_per_s = fmax(rate_bits_per_s, plan->in[i].rate_bits_per_s);
+    return rate_bits_per_s > 0 ? rate_bits_per_s : INFINITY;
+}

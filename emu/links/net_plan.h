@@ -101,3 +101,7 @@ uint32_t strait_emu_net_plan_mtu_bytes(const struct strait_emu_net_plan *plan);
 /** TCP segments in a super-packet of STRAIT_EMU_PACKET_RUN_S at a link's rate: at least 1, at most
  *  64 KiB. Longer ones would delay the acknowledgements that pace the sender. */
 unsigned strait_emu_net_packet_run_segments(double rate_bits_per_s, double overhead_bytes);
+/** The rate that limits a node's super-packets: its own, or if that is unlimited the fastest one
+ *  that they may meet; INFINITY where none is limited. A token bucket takes none that is larger
+ *  than its burst. */
+double strait_emu_net_super_packet_bits_per_s(const struct strait_emu_net_plan *plan, int index);

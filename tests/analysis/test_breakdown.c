@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 #include "analysis/breakdown.h"
+#include "core/random.h"
 #include "tests/kit/suite.h"
 
 enum { MAX_RANKS = 8 };
@@ -252,6 +253,123 @@ static void test_many(void)
     free(logs);
 }
 
+/* --- drawn logs ------------------------------------------------------------------------------- */
+
+enum { DRAWN_RANKS = 3, MAX_DRAWN = 3000 };
+static struct strait_span drawn[DRAWN_RANKS][MAX_DRAWN];
+
+static bool is_busy(const struct strait_span *s)
+{
+    return s->kind != STRAIT_SPAN_TRANSFER;
+}
+
+/* Whether x is what rank waited for rather than y, or y is none. */
+static bool is_later(const struct strait_span *x, const struct strait_span *y)
+{
+    if (!y || x->end_s != y->end_s)
+        return !y || x->end_s > y->end_s;
+    if (is_busy(x) != is_busy(y))
+        return is_busy(x);
+    return x->start_s != y->start_s ? x->start_s > y->start_s : x->peer >= y->peer;
+}
+
+/* Of all spans of the rank. */
+static const struct strait_span *searched(int rank, size_t n, double t_s, int n_hops)
+{
+    const struct strait_span *best = NULL;
+    for (size_t i = 0; i < n; i++) {
+        const struct strait_span *s = &drawn[rank][i];
+        const bool instant_leads = !is_busy(s) && n_hops < 64;
+        if (s->kind <= STRAIT_SPAN_TRANSFER && s->end_s <= t_s + 1e-9 &&
+            (is_busy(s) ? s->end_s > s->start_s : s->peer != rank) &&
+            (s->start_s < t_s || instant_leads) && is_later(s, best))
+            best = s;
+    }
+    return best;
+}
+
+static void expect_step(const struct strait_breakdown *b, size_t *at, int rank,
+                        const struct strait_span *s, double from_s, double to_s)
+{
+    if (!(to_s > from_s))
+        return;
+    CU_ASSERT_FATAL(*at < b->n_steps);
+    const struct strait_path_step *found = &b->steps[(*at)++];
+    CU_ASSERT_EQUAL(found->is_gap, s == NULL);
+    CU_ASSERT_EQUAL(found->rank, rank);
+    CU_ASSERT_EQUAL(found->from_s, from_s);
+    CU_ASSERT_EQUAL(found->to_s, to_s);
+    CU_ASSERT(!s || (found->span.kind == s->kind && found->span.peer == s->peer));
+}
+
+/* The same walk, each step searched among all spans. */
+static void expect_path(const struct strait_breakdown *b, size_t n, double end_s)
+{
+    int rank = 0, n_hops = 0;
+    size_t at = 0;
+    for (double t_s = end_s; t_s > 0;) {
+        const struct strait_span *s = searched(rank, n, t_s, n_hops);
+        if (!s || s->end_s <= 0) {
+            expect_step(b, &at, rank, NULL, 0, t_s);
+            break;
+        }
+        const double to_s = fmin(s->end_s, t_s), from_s = fmax(fmin(s->start_s, to_s), 0);
+        expect_step(b, &at, rank, NULL, to_s, t_s);
+        expect_step(b, &at, rank, s, from_s, to_s);
+        n_hops = from_s < t_s ? 0 : n_hops + 1;
+        t_s = from_s;
+        rank = is_busy(s) ? rank : s->peer;
+    }
+    CU_ASSERT_EQUAL(at, b->n_steps);
+}
+
+/* Spans of some lanes, in no order of their ends (of many blocks, too, where they are sorted), on
+ * a grid of milliseconds, so that many end together. */
+static void test_drawn(void)
+{
+    static const size_t sizes[] = {3, 40, 200, 700, MAX_DRAWN};
+    struct strait_sequence q = strait_sequence_at(strait_test_seed());
+    for (size_t i = 0; i < 3 * sizeof(sizes) / sizeof(*sizes); i++) {
+        struct strait_log logs[MAX_RANKS] = {0};
+        struct strait_breakdown b;
+        struct strait_error err = {0};
+        const size_t n = sizes[i / 3];
+        const double end_s = 0.001 * floor(20 + (double)n / (i % 3 == 2 ? 40 : 4));
+        strait_test_context("%zu spans, way %zu", n, i % 3);
+        for (size_t k = 0; k < n; k++)
+            for (int r = 0; r < DRAWN_RANKS; r++) {
+                /* in the order of their ends, in none, and by steps in it */
+                const double u = strait_sequence_unit(&q),
+                             at = i % 3 == 0   ? ((double)k + 30 * u) / (double)(n + 30)
+                                  : i % 3 == 1 ? u
+                                               : (floor((double)k / 50) * 50 + 50 * u) / (double)n;
+                const double to_s = 0.001 * floor(1000 * end_s * at),
+                             long_s = 0.001 * floor(6 * strait_sequence_unit(&q));
+                const enum strait_span_kind kind =
+                    (enum strait_span_kind)floor(7 * strait_sequence_unit(&q));
+                const int peer = (r + 1 + (int)floor(2 * strait_sequence_unit(&q))) % DRAWN_RANKS;
+                const bool is_transfer = kind == STRAIT_SPAN_TRANSFER;
+                if (kind == STRAIT_SPAN_ROUND || kind == STRAIT_SPAN_WAIT) {
+                    drawn[r][k] = (struct strait_span){
+                        .kind = STRAIT_SPAN_WAIT, .end_s = to_s, .start_s = to_s, .peer = -1};
+                    add(logs, r, STRAIT_SPAN_WAIT, to_s, to_s, -1);
+                    continue;
+                }
+                drawn[r][k] = (struct strait_span){.kind = kind,
+                                                   .start_s = fmax(0, to_s - long_s),
+                                                   .end_s = to_s,
+                                                   .peer = is_transfer ? peer : -1};
+                add(logs, r, kind, drawn[r][k].start_s, to_s, drawn[r][k].peer);
+            }
+        add(logs, 0, STRAIT_SPAN_ROUND, 0, end_s, -1);
+        CU_ASSERT_EQUAL_FATAL(strait_breakdown_of(&b, logs, DRAWN_RANKS, false, &err), 0);
+        expect_path(&b, n, end_s);
+        CU_ASSERT(near(sum(&b), end_s));
+        strait_breakdown_release(&b);
+        release(logs, DRAWN_RANKS);
+    }
+}
+
 static const struct strait_test tests[] = {
     {"the path of a federated round is the one by hand and sums to the round", test_path},
     {"a client's waiting is counted inside the rounds, the server's is not", test_wait},
@@ -260,6 +378,7 @@ static const struct strait_test tests[] = {
     {"transfers without length in a circle do not hang the walk", test_circle},
     {"logs without a round are refused", test_no_round},
     {"a log that was full is reported", test_missing},
+    {"the path is the one that a search among all spans finds", test_drawn},
     {"10,000 clients and 10 rounds take about a second", test_many},
 };
 STRAIT_SUITE("analysis/breakdown", tests);

@@ -47,8 +47,25 @@ static void bad_plans(void)
     }
 }
 
+/* 50 Mbps of its own; without a limit of its own the fastest of the others', and no limit. */
+static void limits(void)
+{
+    struct strait_link out[3] = {{.rate_bits_per_s = 5e7},
+                                 {.rate_bits_per_s = INFINITY},
+                                 {.rate_bits_per_s = 9e8}},
+                       in[3] = {{.rate_bits_per_s = 2e7},
+                                {.rate_bits_per_s = 7e7},
+                                {.rate_bits_per_s = INFINITY}};
+    const struct strait_emu_net_plan plan = {.n_nodes = 3, .out = out, .in = in};
+    CU_ASSERT_EQUAL(strait_emu_net_super_packet_bits_per_s(&plan, 0), 5e7);
+    CU_ASSERT_EQUAL(strait_emu_net_super_packet_bits_per_s(&plan, 1), 7e7);
+    in[0].rate_bits_per_s = in[1].rate_bits_per_s = INFINITY;
+    CU_ASSERT_EQUAL(strait_emu_net_super_packet_bits_per_s(&plan, 1), INFINITY);
+}
+
 static const struct strait_test tests[] = {
     {"a train lasts a quarter of a millisecond", trains},
+    {"super-packets are limited by their link, or by those that they meet", limits},
     {"impossible plans are refused by name", bad_plans},
 };
 STRAIT_SUITE("emu/links/net_plan", tests);
