@@ -101,6 +101,9 @@ static void settings(void)
     char *base = json_dumps(json_object_get(all, "base"), 0);
     program_write(&p, "e.json", base);
     free(base);
+    base = program_read(&p, DATA("tests/data/curves.csv"));
+    program_write(&p, "curves.csv", base);
+    free(base);
     FILE *told = open_memstream(&text, &len_bytes);
     CU_ASSERT_PTR_NOT_NULL_FATAL(told);
     golden_open(&g, "settings", "fluid");
