@@ -387,6 +387,57 @@ static void run_with(const char *key, const char *hash, size_t n_letters)
     free(text);
 }
 
+static void run_of(const char *runs, const char *key)
+{
+    struct strait_store *s = NULL;
+    json_t *header = json_pack("{s:s, s:s, s:s, s:{s:{s:i}}, s:o}", "record", "header", "schema",
+                               STRAIT_RESULTS_SCHEMA, "sweep", key, "experiment", "set", "/seed", 3,
+                               "runs", json_loads(runs, 0, NULL));
+    CU_ASSERT_FATAL(strait_store_open(&s, folder, true, NULL) == 0);
+    CU_ASSERT_EQUAL(strait_store_begin(s, header, NULL), 0);
+    CU_ASSERT_EQUAL(add(s, key, 1, NULL), 0);
+    json_decref(header);
+    strait_store_free(s);
+}
+
+/* Of each backend and control the last run that announced it, the latest first; of a key without a
+ * row there is none. */
+static void test_last_runs(void)
+{
+    static const char wanted[] = "d a b c ";
+    char found[32] = "";
+    size_t i;
+    json_t *row;
+    begin_folder();
+    run_of("[{\"backend\": \"fluid\", \"keys\": [\"a\"]}]", "a");
+    run_of("[{\"backend\": \"emu\", \"keys\": [\"b\"]}]", "b");
+    run_of("[{\"backend\": \"emu\", \"control\": \"unshaped\", \"keys\": [\"c\"]}]", "c");
+    run_of("[{\"backend\": \"emu\", \"control\": \"slow\", \"keys\": [\"none\"]},"
+           " {\"backend\": \"fluid\", \"keys\": [\"d\", \"a\", 7],"
+           " \"labels\": {\"d\": {\"/x\": \"y\"}}}]",
+           "d");
+    run_of("[{\"backend\": \"emu\", \"keys\": [\"b\"]}]", "b");
+    run_of("[{\"backend\": \"fluid\", \"keys\": [\"d\", \"a\"],"
+           " \"labels\": {\"d\": {\"/x\": \"y\"}}}]",
+           "d");
+    struct strait_store *s;
+    CU_ASSERT_FATAL(strait_store_open(&s, folder, false, NULL) == 0);
+    json_t *rows = strait_store_rows(s);
+    json_array_foreach (rows, i, row) {
+        const char *key = json_string_value(json_object_get(row, "key"));
+        strcat(strcat(found, key), " ");
+        CU_ASSERT_EQUAL(json_integer_value(json_object_get(json_object_get(row, "set"), "/seed")),
+                        3);
+        CU_ASSERT_EQUAL(json_object_get(row, "labels") != NULL, strcmp(key, "d") == 0);
+        CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(row, "sweep")),
+                               strcmp(key, "a") == 0 ? "d" : key);
+    }
+    CU_ASSERT_STRING_EQUAL(found, wanted);
+    json_decref(rows);
+    strait_store_free(s);
+    end_folder();
+}
+
 /* The first letter and the length of the profile in the nth record. */
 static void expect_profile(const struct strait_store *s, size_t n, char letter, size_t n_letters)
 {
@@ -436,6 +487,7 @@ static const struct strait_test tests[] = {
     {"a file cut at any byte keeps its whole lines and can be appended to", test_truncation},
     {"an INVALID row is never found", test_invalid},
     {"headers with one profile hold it once, and each is read with it", test_profiles},
+    {"rows are those of the last run of each backend and control", test_last_runs},
     {"a row that does not fit leaves the file as it was", test_full_disk},
     {"a full disk is an error of the system", test_no_space},
     {"killed writers leave whole lines", test_killed_writers},

@@ -71,6 +71,20 @@ static void short_runs(void)
     CU_ASSERT_TRUE(round_s(quick) == round_s(exact));
     CU_ASSERT_FALSE(json_is_array(json_object_get(quick, "interval_s")));
     CU_ASSERT_TRUE(json_is_array(json_object_get(exact, "interval_s")));
+    static const char *const of_exact[] = {
+        "interval_s", "interval_level", "evidence",         "wall_s",
+        "profile",    "uncertainty",    "total_interval_s", "key"};
+    for (size_t i = 0; i < sizeof(of_exact) / sizeof(*of_exact); i++) {
+        json_object_del(quick, of_exact[i]);
+        json_object_del(exact, of_exact[i]);
+    }
+    const char *key;
+    json_t *value;
+    json_object_foreach (exact, key, value) {
+        strait_test_context("%s", key);
+        CU_ASSERT_TRUE(json_equal(value, json_object_get(quick, key)));
+    }
+    CU_ASSERT_EQUAL(json_object_size(quick), json_object_size(exact));
     json_decref(quick);
     json_decref(exact);
 }
