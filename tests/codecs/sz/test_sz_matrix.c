@@ -275,6 +275,8 @@ static void shares(void)
                     sz_matrix_shape(m, N, ROWS));
     for (int level = 0; level <= (int)strait_simd_best(); level++) {
         m->kernels = sz_matrix_kernels_at((enum strait_simd)level);
+        for (int lower = 0; lower < level; lower++) /* each level has loops of its own */
+            CU_ASSERT(sz_matrix_kernels_at((enum strait_simd)lower) != m->kernels);
         m->rank = 1;
         m->scale[0] = 0.25f;
         for (int i = 0; i < ROWS + COLUMNS; i++)
