@@ -301,6 +301,50 @@ static void a_fifo_is_no_file_to_wait_for(void)
     rmdir(folder);
 }
 
+/* What has an inside is taken apart, lists too, down to what is empty. */
+static void leaves(void)
+{
+    json_t *value = json_loads("{\"a\": {\"b\": 1, \"c\": {\"d\": [1, {\"e\": 2}]}}, \"f\": null,"
+                               " \"g\": [], \"h\": {}}",
+                               0, NULL),
+           *found = json_object(),
+           *wanted = json_loads("{\"/x/a/b\": 1, \"/x/a/c/d/0\": 1, \"/x/a/c/d/1/e\": 2,"
+                                " \"/x/f\": null, \"/x/g\": [], \"/x/h\": {}}",
+                                0, NULL),
+           *leaf = strait_json_leaf(value, "/a/c/d/1/e");
+    strait_json_leaves(found, "/x", value);
+    CU_ASSERT_TRUE(json_equal(found, wanted));
+    CU_ASSERT_EQUAL(json_integer_value(leaf), 2);
+    CU_ASSERT_PTR_NULL(strait_json_leaf(value, "/a/c"));
+    CU_ASSERT_PTR_NULL(strait_json_leaf(value, "/i"));
+    json_decref(leaf);
+    json_decref(wanted);
+    json_decref(found);
+    json_decref(value);
+}
+
+/* /a differs in two ways, /c is in one alone; each once, in their order. */
+static void differing(void)
+{
+    json_t *all = json_loads("[{\"/a\": 1, \"/b\": 2}, {\"/a\": 2, \"/b\": 2},"
+                             " {\"/c\": 1, \"/a\": 3, \"/b\": 2}]",
+                             0, NULL),
+           *found = strait_json_differing(all), *none = json_array(),
+           *of_none = strait_json_differing(none), *wanted = json_pack("[s, s]", "/a", "/c");
+    CU_ASSERT_TRUE(json_equal(found, wanted));
+    CU_ASSERT_EQUAL(json_array_size(of_none), 0);
+    json_array_clear(all);
+    json_array_append_new(all, json_pack("{s:i}", "/a", 1));
+    json_t *of_one = strait_json_differing(all);
+    CU_ASSERT_EQUAL(json_array_size(of_one), 0);
+    json_decref(of_one);
+    json_decref(wanted);
+    json_decref(of_none);
+    json_decref(none);
+    json_decref(found);
+    json_decref(all);
+}
+
 static const struct strait_test tests[] = {
     {"a FIFO is no file to wait for", a_fifo_is_no_file_to_wait_for},
     {"a syntax error names file, line and column", syntax_errors},
@@ -312,5 +356,7 @@ static const struct strait_test tests[] = {
     {"an absent object gives its fallbacks and keeps its pointer", absent_object},
     {"long names and deep nesting are errors", long_names},
     {"the nearest name is found unless more than half differs", nearest},
+    {"leaves are what has no inside of its own", leaves},
+    {"what differs is told once, in its order", differing},
 };
 STRAIT_SUITE("core/json", tests);
