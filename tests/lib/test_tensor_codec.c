@@ -153,6 +153,29 @@ static void predictions(void)
     strait_rows_free(NULL);
 }
 
+/* Beside each row with a codec that of the same point without one, as strait run has it. */
+static void references(void)
+{
+    static const char *const settings[] = {"/codec=sz:range=1e-3", NULL};
+    struct strait_error err = {0};
+    char *text;
+    size_t k, n_references = 0;
+    json_t *row;
+    CU_ASSERT_EQUAL_FATAL(strait_predict(&text, "wan-check", "fluid", NULL, settings, &err), 0);
+    json_t *rows = json_loads(text, 0, NULL);
+    json_array_foreach (rows, k, row) {
+        const bool is_reference = json_is_true(json_object_get(row, "reference"));
+        const char *codec =
+            json_string_value(json_object_get(json_object_get(row, "codec"), "name"));
+        CU_ASSERT_STRING_EQUAL(codec, is_reference ? "none" : "sz");
+        n_references += is_reference;
+    }
+    CU_ASSERT_AT_LEAST(n_references, 1);
+    CU_ASSERT_EQUAL(2 * n_references, json_array_size(rows));
+    json_decref(rows);
+    strait_rows_free(text);
+}
+
 /* What was set stands in each row, and only where something was. */
 static void what_was_set(void)
 {
@@ -191,6 +214,7 @@ static void what_was_set(void)
 }
 
 static const struct strait_test tests[] = {
+    {"predictions have the rows that codecs are held against", references},
     {"rows of a prediction say what was set", what_was_set},
     {"a tensor comes back within its bound, a cut stream does not", keeps_bound},
     {"what error feedback left is sent in the next round, until it is reset", remembers},

@@ -267,6 +267,8 @@ class File:
         t = self.tok(i)
         if t == '1' and self.tok(i - 1) == '-' and self.is_status(i - 1):
             return  # -2 is a failure as -1 is; whether it is one ask other changes
+        if t == '0' and self.tok(i - 1) in ('<', '>=') and re.search(r'(^|_)fd$', self.tok(i - 2)):
+            return  # descriptor 0 is the standard input's
         if t == '0' and self.tok(i - 1) == '{' and self.tok(i + 1) == '}':
             return  # nothing but a start from zeros
         if re.fullmatch(r'\d+', t):
