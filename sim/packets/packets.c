@@ -233,13 +233,13 @@ static void forward(struct strait_packets *w, struct strait_wire_link *l, double
 {
     struct strait_packet_on_wire *p = strait_wire_take(&w->wire, l);
     struct strait_connection *c = p->connection;
-    const int *path = p->is_ack ? c->back : c->there, n_hops = p->is_ack ? c->n_back : c->n_there;
+    const int *path = p->is_ack ? c->back : c->there;
     if (p->memory_bytes > 0 && p->hop == 0) {
         c->own_memory_bytes -= p->memory_bytes;
         if (c->is_held)
             strait_connection_send(c, now_s);
     }
-    if (++p->hop < n_hops) {
+    if (++p->hop < c->n_hops) {
         if (!strait_wire_carry(&w->wire, path[p->hop], p, now_s))
             strait_wire_free(&w->wire, p);
         return;

@@ -1,5 +1,6 @@
 #include "tcp_parts.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -20,7 +21,7 @@ static const double GSO_MAX_BYTES = 65536, MTU_BYTES = 1500, MAX_TCP_HEADER_BYTE
 static double narrowest_bytes_per_s(const struct strait_connection *c)
 {
     double least = INFINITY;
-    for (int i = 0; i < c->n_there; i++)
+    for (int i = 0; i < c->n_hops; i++)
         least = fmin(least, c->wire->links[c->there[i]].bytes_per_s);
     return least;
 }
@@ -80,8 +81,9 @@ void strait_connection_init(struct strait_connection *c, struct strait_wire *w, 
         .first_sent = UINT64_MAX,
         .last_sent = UINT64_MAX,
     };
-    c->n_there = strait_network_path(n, plan->src, plan->dst, c->there);
-    c->n_back = strait_network_path(n, plan->dst, plan->src, c->back);
+    c->n_hops = strait_network_path(n, plan->src, plan->dst, c->there);
+    const int n_back = strait_network_path(n, plan->dst, plan->src, c->back);
+    assert(n_back == c->n_hops); /* both ways by the same ports */
     c->cwnd = c->initial;
     const struct strait_wire_link *own = &w->links[c->there[0]];
     c->in_own_memory = own->delay_s <= 0 && !strait_network_loses(n); /* a relay takes it */

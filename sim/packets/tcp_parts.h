@@ -94,7 +94,7 @@ struct strait_connection {
     /* what does not change; cap, offer_bytes: the receiver's window in whole segments and in
      * bytes */
     enum strait_congestion congestion;
-    int there[STRAIT_MAX_HOPS], back[STRAIT_MAX_HOPS], n_there, n_back;
+    int there[STRAIT_MAX_HOPS], back[STRAIT_MAX_HOPS], n_hops;
     double segment_bytes, initial, cap, offer_bytes, rto_min_s, write_bytes_per_s, write_turn_bytes,
         largest_burst, super_packet_bytes;
     bool decays, in_own_memory; /* the latter: nothing delays at the own port, so that what waits
