@@ -139,6 +139,23 @@ static void polled(void)
     strait_import_release(&in);
 }
 
+/* Of three open requests the waitall names two, so that the third ended at its test (3 waits for
+ * 2, and 5 for 0 and 1). */
+static void polled_behind(void)
+{
+    static const struct waiter all[] = {{3, 1, {2}}, {4, 1, {3}}, {5, 3, {4, 0, 1}}};
+    struct strait_import in;
+    struct strait_error err;
+    CU_ASSERT_EQUAL_FATAL(
+        import_text(&in,
+                    "0 init\n1 init\n0 irecv 1 4 10\n0 irecv 1 5 10\n0 irecv 1 6 10\n0 test 1 0 6\n"
+                    "0 compute 5\n0 waitall 2\n1 send 0 4 10\n1 send 0 5 10\n1 send 0 6 10\n",
+                    &err),
+        0);
+    expect_waits(&in, 6, all, sizeof(all) / sizeof(*all));
+    strait_import_release(&in);
+}
+
 /* Of both at once each end has its own bytes, by its own type; what follows waits for both. */
 static void exchanged(void)
 {
@@ -401,6 +418,7 @@ static const struct strait_test tests[] = {
     {"of several requests a wait takes the first of its peer and tag, waitall the rest",
      several_requests},
     {"a request that nothing waits for ended at its last test", polled},
+    {"a request that was tested behind others ended there", polled_behind},
     {"the last test of a trace saw the end of what it tests", polled_last},
     {"a wait waits for its request, and what follows a request does not", requests},
     {"each collective has its bytes and its root", collectives},
