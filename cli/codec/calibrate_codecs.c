@@ -383,7 +383,7 @@ static int run(const struct strait_usage *usage, struct calibrate *c,
                int (*work)(struct calibrate *c, struct strait_error *err), int argc, char **argv)
 {
     const char **words = calloc((size_t)argc + 1, sizeof(*words));
-    bool help = false;
+    bool help;
     struct strait_error err = {0};
     size_t n_words = 0;
     if (!words)

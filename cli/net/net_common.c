@@ -27,7 +27,7 @@ int strait_net_parse(const struct strait_usage *usage, int argc, char **argv,
 {
     int n = 1;
     size_t n_positional;
-    bool help = false;
+    bool help;
     while (n < argc && strcmp(argv[n], "--") != 0)
         n++;
     if (command)

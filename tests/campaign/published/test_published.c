@@ -264,10 +264,12 @@ static void orders(void)
     json_t *order = json_array_get(json_object_get(kept, "orders"), 0);
     CU_ASSERT(json_is_true(json_object_get(order, "kept")));
     CU_ASSERT(json_is_true(json_object_get(json_object_get(order, "wins"), "same")));
+    CU_ASSERT_EQUAL(json_integer_value(json_object_get(order, "pairs")), 1);
     json_t *broken = published(BOOK(ONE("x", "2", "2") "," ONE("y", "1", "4")), 1);
     order = json_array_get(json_object_get(broken, "orders"), 0);
     CU_ASSERT(json_is_false(json_object_get(order, "kept")));
     CU_ASSERT(json_is_false(json_object_get(json_object_get(order, "wins"), "same")));
+    CU_ASSERT_EQUAL(json_integer_value(json_object_get(order, "pairs")), 1);
     CU_ASSERT_EQUAL_FATAL(json_array_size(json_object_get(order, "broken")), 1);
     const json_t *pair = json_array_get(json_object_get(order, "broken"), 0);
     CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(pair, "low")), "y");

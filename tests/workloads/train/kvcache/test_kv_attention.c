@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/random.h"
 #include "traces/tensors.h"
 #include "workloads/train/kvcache/transformer.h"
 #include "tests/kit/suite.h"
@@ -126,8 +127,41 @@ static void by_hand(void)
     CU_ASSERT(rounded[0] == 0 && rounded[1] == 1 && rounded[2] == 3 && rounded[3] == 2);
 }
 
+/* As many tokens as asked for, in their order; whoever is left out has no larger score than any that
+ * is in, and of equal ones comes later. Scores of 8 values, so that many are equal. */
+static void tops(void)
+{
+    enum { MAX = 90 };
+    struct strait_sequence s = strait_sequence_at(strait_test_seed());
+    for (size_t n = 1; n <= MAX; n = 3 * n / 2 + 1)
+        for (size_t k = 0; k <= n + 1; k = 2 * k + 1) {
+            float scores[MAX];
+            size_t top[MAX + 1], at = 0, least = n;
+            struct strait_error err = {0};
+            strait_test_context("%zu of %zu", k, n);
+            for (size_t i = 0; i < n; i++)
+                scores[i] = (float)floor(8 * strait_sequence_unit(&s)) - 4;
+            CU_ASSERT_EQUAL_FATAL(strait_attention_top(top, k, scores, n, &err), 0);
+            const size_t n_top = k < n ? k : n;
+            for (size_t i = 0; i < n_top; i++) {
+                CU_ASSERT(top[i] < n && (i == 0 || top[i] > top[i - 1]));
+                if (least == n || scores[top[i]] <= scores[least])
+                    least = top[i]; /* of equal ones the last */
+            }
+            for (size_t i = 0; i < n; i++) {
+                if (at < n_top && top[at] == i)
+                    at++;
+                else if (n_top > 0)
+                    CU_ASSERT(scores[i] < scores[least] ||
+                              (scores[i] == scores[least] && i > least));
+            }
+            CU_ASSERT_EQUAL(at, n_top);
+        }
+}
+
 static const struct strait_test tests[] = {
     {"weights, tops and steps are those worked out by hand", by_hand},
+    {"the top are the largest, and of equal ones the first", tops},
     {"recall and error are means over layers, heads and queries", means},
     {"exact keys find the true tokens, and all tokens give the true output", exact_keys},
     {"more directions, bits and tokens come nearer on the transformer's keys", more_is_better},
