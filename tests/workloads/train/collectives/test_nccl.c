@@ -30,7 +30,8 @@ static void choices(void)
                  {4, 16384, false, false, 1, 334.16},
                  {4, 1 << 20, false, false, 2, 129.36 + 1048576 / 80.0},
                  {64, 65536, true, false, 2, 2504.4},
-                 {64, 4, true, true, 1, 67.12}};
+                 {64, 4, true, true, 1, 67.12},
+                 {100, 4, true, true, 1, 67.12}}; /* a tree of six levels, too */
     const struct strait_link link = {.rate_bits_per_s = 1e9, .queue_bytes = INFINITY};
     struct strait_network *network =
         strait_network_star(4, link, link, link, link, 24, (struct strait_tcp){0});
