@@ -169,10 +169,38 @@ static void long_names(void)
     json_decref(figure);
 }
 
+/* What the eye holds lines against: residuals 0 and 10 % on both sides, times nothing. */
+static void held_against(void)
+{
+    static const char *const lines[] = {" 0 with lines lw 1.4", " 10 with lines lw 1 dt",
+                                        " -10 with lines lw 1 dt"};
+    for (int residuals = 0; residuals < 2; residuals++) {
+        char *script, *csv;
+        struct strait_figure_question q = {0};
+        json_t *columns = json_array();
+        json_array_append_new(columns, column("1 Gbps", 2, "sz", 6));
+        if (residuals) {
+            json_t *measured = column("1 Gbps", 2, "sz", 5);
+            json_object_set_new(json_object_get(measured, "row"), "backend", json_string("emu"));
+            json_array_append_new(columns, measured);
+            q.kind = STRAIT_FIGURE_RESIDUALS;
+        }
+        json_t *figure = figure_of(columns, &q);
+        scripted(&script, &csv, figure);
+        for (size_t i = 0; i < 3; i++)
+            CU_ASSERT_EQUAL(strstr(script, lines[i]) != NULL, residuals);
+        CU_ASSERT_PTR_NULL(strstr(script, "(null)"));
+        free(script);
+        free(csv);
+        json_decref(figure);
+    }
+}
+
 static const struct strait_test tests[] = {
     {"lines of categories stand beside each other", beside},
     {"labels lie apart, and lines differ in colour and point", drawn},
     {"what all names say is said once", shortened},
+    {"residuals have lines at 0 and at the tolerance", held_against},
     {"settings that are too many for lines make panels", own_panels},
     {"long names of categories begin on the page", long_names},
 };
