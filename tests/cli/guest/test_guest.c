@@ -168,10 +168,42 @@ static void failures(void)
     end(&p);
 }
 
+/* What a kernel leaves there that is killed: the next one would take it for another guest's. */
+static void left_behind(void)
+{
+    static const char *const argv[] = {"/bin/true", NULL}, *const none[] = {NULL};
+    struct program p;
+    char job[128], path[160];
+    struct strait_error err = {0};
+    if (begin(&p)) {
+        snprintf(job, sizeof(job), "%s/job", p.folder);
+        snprintf(path, sizeof(path), "%s/guest", job);
+        CU_ASSERT_FATAL(mkdir(job, 0755) == 0 && mkdir(path, 0755) == 0);
+        program_write(&p, "job/guest/pid", "1\n");
+        program_write(&p, "job/guest/mconsole", "");
+        const struct strait_emu_uml_plan plan = {.virtual_time = true,
+                                                 .argv = argv,
+                                                 .folder = "/",
+                                                 .job = job,
+                                                 .read = none,
+                                                 .write = none,
+                                                 .setenv = none,
+                                                 .memory_bytes = 1e8,
+                                                 .limit_s = 60};
+        setenv("FAKE_GUEST", "dead", 1);
+        CU_ASSERT_EQUAL(strait_emu_uml_run(&plan, &err), -1);
+        CU_ASSERT_EQUAL(err.code, STRAIT_ERR_BACKEND);
+        CU_ASSERT_FALSE(program_has(&p, "job/guest/pid"));
+        CU_ASSERT_FALSE(program_has(&p, "job/guest/mconsole"));
+    }
+    end(&p);
+}
+
 static const struct strait_test tests[] = {
     {"each row has a guest of its own", parts},
     {"the command that a guest is given", arguments},
     {"a guest has memory for the largest point", memory},
     {"what fails before a guest or in it", failures},
+    {"what a killed guest left is gone before the next", left_behind},
 };
 STRAIT_SUITE("cli/guest/guest", tests);
