@@ -299,7 +299,7 @@ static void expect_step(const struct strait_breakdown *b, size_t *at, int rank,
     CU_ASSERT_EQUAL(found->rank, rank);
     CU_ASSERT_EQUAL(found->from_s, from_s);
     CU_ASSERT_EQUAL(found->to_s, to_s);
-    CU_ASSERT(!s || (found->span.kind == s->kind && found->span.peer == s->peer));
+    CU_ASSERT(!s || (found->kind == s->kind && found->peer == s->peer));
 }
 
 /* The same walk, each step searched among all spans. */
