@@ -10,9 +10,9 @@ mkdir -p "$out" && out=$(realpath "$out") && rm -rf "$out/trace"
 cd "$here"
 
 # One process alone: the layer table, and gradients to measure the codecs on. Three ranks that share
-# this machine's processors compute so much slower than one alone; machines of their own would not.
+# this machine's processors and caches compute slower, as measured; machines of their own would not.
 codecs="sz:range=1e-2 topk:ratio=0.01 powersgd:rank=4"
-speed=$(awk -v n="$(nproc)" 'BEGIN { print n < 3 ? n / 3 : 1 }')
+speed=$("$strait" net run wan.json -- "$python" ddp.py --share | awk '/ speed / { print $NF }')
 "$python" ddp.py --record "$out/trace"
 "$strait" calibrate codecs "$out/trace/tensors" --kind gradients --codec none --codec zstd \
     $(printf -- '--codec %s ' $codecs) --out "$out/profile.json" --force >/dev/null

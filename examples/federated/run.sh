@@ -9,11 +9,14 @@ set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 strait=${1:-strait} out=${2:-results/federated} python=${PYTHON:-python3}
 strait=$(realpath "$(command -v "$strait")")
-mkdir -p "$out" && out=$(realpath "$out") && rm -rf "$out/trace"
+mkdir -p "$out" && out=$(realpath "$out") && rm -rf "$out/trace" "$out/other"
 cd "$here"
 
-# One client alone: the layer table, and updates to measure the codec on.
+# Two clients without a server: the layer table, and updates to measure the codec on. They compute at
+# the same time, as they will, since they share this machine's processors and caches.
+"$python" federated.py record "$out/other" &
 "$python" federated.py record "$out/trace"
+wait
 "$strait" calibrate codecs "$out"/trace/updates/*.weight.*.f32 --kind updates --codec none \
     --codec zstd --codec sz:range=1e-2 --out "$out/profile.json" --force >/dev/null
 "$python" federated.py charge "$out/profile.json" # with what Python does around it
