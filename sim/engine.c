@@ -218,7 +218,9 @@ static struct strait_op *engine_send(struct strait_rank *r, int dst, int channel
     assert(dst >= 0 && dst < m->run->n_ranks && channel >= 0 && channel < STRAIT_MAX_CHANNELS);
     const unsigned *n_postings = &m->nodes[r->me].n_postings; /* which none may overtake */
     const bool is_later = lane->seen_s < lane->now_s || *n_postings > 0;
-    const bool goes_on = is_later && !acked && dst != r->me;
+    /* Packets of real values may be views that others pass on: then nobody runs ahead of what is
+     * sent, since it might change what others have yet to read. */
+    const bool goes_on = is_later && !acked && dst != r->me && !m->run->real_payload;
     while (!goes_on && (lane->seen_s < lane->now_s || *n_postings > 0))
         strait_lane_block(lane, lane->now_s, STRAIT_ON_TIME);
     struct strait_stream *s = strait_stream_find(m, r->me, dst, channel);
