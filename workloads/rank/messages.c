@@ -109,6 +109,16 @@ void strait_follow(struct strait_rank *r, struct strait_packet *taken)
     strait_decode(r, w->follower, taken);
 }
 
+struct strait_message strait_recv_newest(struct strait_rank *r, int src, int channel)
+{
+    struct strait_message m = strait_recv(r, src, channel), next;
+    while (strait_recv_by(r, &next, src, channel, -INFINITY)) {
+        strait_follow(r, m.packet);
+        m = next;
+    }
+    return m;
+}
+
 struct service {
     int src, channel;
     bool (*answer)(struct strait_rank *r, void *arg, const struct strait_message *newest);
@@ -118,11 +128,7 @@ struct service {
 static bool serve(struct strait_rank *r, void *of)
 {
     const struct service *s = of;
-    struct strait_message m = strait_recv(r, s->src, s->channel), next;
-    while (strait_recv_by(r, &next, s->src, s->channel, -INFINITY)) {
-        strait_follow(r, m.packet);
-        m = next;
-    }
+    const struct strait_message m = strait_recv_newest(r, s->src, s->channel);
     return s->answer(r, s->arg, &m);
 }
 

@@ -121,9 +121,9 @@ void strait_microbatch_examples(struct strait_rank *r, const struct strait_micro
                                 uint32_t *examples);
 /** Mean loss of this rank's minibatches in its last strait_train or step; NAN: none. */
 double strait_train_loss(const struct strait_rank *r);
-/** Evaluate w, whole parameters, on held-out data, for policies. Costs no virtual time, but real
+/** Evaluate x, whole parameters, on held-out data, for policies. Costs no virtual time, but real
  *  time in emulation. The loss is NAN if the run does not train. */
-struct strait_score strait_score_of(struct strait_rank *r, struct strait_tensor *w);
+struct strait_score strait_score_of(struct strait_rank *r, struct strait_tensor *x);
 /** Set the bound that the row shows for this round (default: the experiment's). Rank 0 only. */
 void strait_note_bound(struct strait_rank *r, double bound);
 /** y = after - before, the change of parameters; without training y = recorded. Charged as a copy
@@ -311,9 +311,12 @@ void strait_send(struct strait_rank *r, int dst, int channel, int tag, struct st
 struct strait_task *strait_send_acked(struct strait_rank *r, int dst, int channel, int tag,
                                       struct strait_packet *taken);
 struct strait_message strait_recv(struct strait_rank *r, int src, int channel);
-/** The last that a rank's program does: wait for messages of a stream, and answer the newest that
- *  has arrived, dropping those before it, until `answer`, which takes the packet, returns false. In
- *  simulations of many ranks one that waits here needs no stack: `arg` must not lie on it. */
+/** The newest of the messages that have arrived, dropping the others; waits for one if there is
+ *  none. */
+struct strait_message strait_recv_newest(struct strait_rank *r, int src, int channel);
+/** The last that a rank's program does: take the newest message of a stream again and again, until
+ *  `answer`, which takes the packet, returns false. In simulations of many ranks one that waits
+ *  here needs no stack: `arg` must not lie on it. */
 void strait_serve(struct strait_rank *r, int src, int channel,
                   bool (*answer)(struct strait_rank *, void *arg, const struct strait_message *),
                   void *arg);
