@@ -102,7 +102,7 @@ static struct bins bins_of(const float *v, size_t n)
 
 static uint16_t bin_of(struct bins b, float v)
 {
-    const double at = floor(((double)strait_finite(v) - b.mean) / b.width + N_LEVELS / 2 + 0.5);
+    const double at = floor(((double)strait_finite(v) - b.mean) / b.width + N_LEVELS / 2. + 0.5);
     return (uint16_t)(at < 0 ? 0 : at > N_LEVELS - 1 ? N_LEVELS - 1 : at);
 }
 

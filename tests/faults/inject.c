@@ -20,6 +20,8 @@
 #include <sys/types.h>
 #include <unistd.h>
 
+/* NOLINTBEGIN(readability-inconsistent-declaration-parameter-name): the C library's functions by
+ * their names, whose parameters it calls __fd */
 #define PUBLIC __attribute__((visibility("default")))
 
 enum kind { MALLOC, OPEN, READ, WRITE, MMAP, FORK, SOCKET, CONNECT, MEMFD, SEND, RECV, N_KINDS };
@@ -320,3 +322,4 @@ PUBLIC ssize_t mnl_socket_recvfrom(const struct mnl_socket *s, void *to, size_t 
     NEXT(mnl_socket_recvfrom);
     return FAILS(RECV) ? -1 : next(s, to, n);
 }
+/* NOLINTEND(readability-inconsistent-declaration-parameter-name) */

@@ -172,7 +172,7 @@ static int read_rank(struct reader *r, struct strait_error *err)
         return strait_source_fail_byte(r->s, err,
                                        "expected rank %d to begin at byte %llu, behind the rank "
                                        "before it, found %llu",
-                                       r->rank, (unsigned long long)(from + MAGIC_BYTES),
+                                       r->rank, (unsigned long long)from + MAGIC_BYTES,
                                        (unsigned long long)r->spans[r->rank][0] + MAGIC_BYTES);
     if (take_number(r, &n_nodes, 4, err) != 0 || take_number(r, &n_roots, 4, err) != 0)
         return -1;
@@ -186,7 +186,7 @@ static int read_rank(struct reader *r, struct strait_error *err)
     if (r->spans[r->rank][1] != from + end)
         return strait_source_fail_byte(
             r->s, err, "expected rank %d to end at byte %llu by its nodes, found %llu", r->rank,
-            (unsigned long long)(from + end + MAGIC_BYTES),
+            (unsigned long long)from + end + MAGIC_BYTES,
             (unsigned long long)r->spans[r->rank][1] + MAGIC_BYTES);
     for (uint32_t i = 0; i < r->n_nodes; i++)
         if (read_edges(r, i, r->waiting[i].for_end, false, err) != 0 ||

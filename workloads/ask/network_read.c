@@ -136,7 +136,7 @@ static bool is_third(const struct strait_network *n, int rank)
 
 /* Half of the 6 MiB that Linux receives into at most (tcp_rmem), the other half being what packets
  * take beside their payload (tcp_adv_win_scale). */
-static const double LINUX_WINDOW_BYTES = 6 * 1024 * 1024 / 2;
+static const double LINUX_WINDOW_BYTES = 6 * 1024 * 1024 / 2.;
 
 double strait_network_packet_window_bytes(const struct strait_network *n)
 {

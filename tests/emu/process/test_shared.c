@@ -81,7 +81,7 @@ static void limits(void)
     snprintf(text, sizeof(text),
              "the run has more than %d streams of %d connections, expected at most 20000 "
              "connections in all",
-             20000 / (most + 1), most + 1);
+             (int)(20000 / (most + 1)), (int)(most + 1));
     CU_ASSERT_EQUAL(err.code, STRAIT_ERR_HOST);
     CU_ASSERT_STRING_EQUAL(err.text, text);
     world_release(&w);

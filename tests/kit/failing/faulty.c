@@ -52,6 +52,8 @@ static size_t some(size_t n)
     return halts && n > FEW_BYTES ? FEW_BYTES : n;
 }
 
+/* NOLINTBEGIN(bugprone-macro-parentheses,readability-inconsistent-declaration-parameter-name):
+ * types and lists of arguments stand in no parentheses */
 #define WRAPPED(type, name, arguments, values, failure)                                            \
     type __real_##name arguments;                                                                  \
     type __wrap_##name arguments;                                                                  \
@@ -213,3 +215,4 @@ void strait_halting_end(void)
 {
     halts = false;
 }
+/* NOLINTEND(bugprone-macro-parentheses,readability-inconsistent-declaration-parameter-name) */

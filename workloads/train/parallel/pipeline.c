@@ -236,7 +236,7 @@ static int check(const struct strait_experiment *e, struct strait_error *err)
             "expected at most the model's %zu layers and a divisor of the %d ranks, found %d",
             e->model->n_layers, e->n_ranks, g.n_stages);
     if (n_chunks > 1 && (n_micro % g.n_stages != 0 || g.n_stages == 1 ||
-                         (size_t)(n_chunks * g.n_stages) > e->model->n_layers))
+                         (size_t)n_chunks * (size_t)g.n_stages > e->model->n_layers))
         return strait_refuse_at(
             err, e->file, "/strategy/chunks",
             "expected 1, or at least 2 stages, at most as many chunks of them as the model has "
