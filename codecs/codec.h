@@ -40,8 +40,8 @@ enum strait_codec_flag {
 /* Arguments of encode beside the values. */
 struct strait_request {
     struct strait_bound bound;
-    uint64_t key;  /* of the random draws: equal keys, equal draws; for STOCHASTIC only */
-    uint64_t own;  /* of draws that ranks with one key make each for itself: SHARED_KEY */
+    uint64_t key;           /* of the random draws: equal keys, equal draws; for STOCHASTIC only */
+    uint64_t own;           /* of draws that ranks with one key make each for itself: SHARED_KEY */
     uint64_t common;        /* a key that all ranks have for these values, and */
     unsigned rank, n_ranks; /* which of them encodes: draws can make up for those of the others;
                              * n_ranks 0: there are none */

@@ -99,8 +99,7 @@ static void put_path(FILE *out, const struct strait_timeline *t)
         if (step->to_s <= t->from_s || step->from_s >= t->to_s)
             continue;
         snprintf(name, sizeof(name), "%s: %s", strait_timeline_rank(rank, t, step->rank),
-                 step->is_gap ? "other"
-                              : strait_span_kind_name((enum strait_span_kind)step->kind));
+                 step->is_gap ? "other" : strait_span_kind_name((enum strait_span_kind)step->kind));
         put_slice(out, pid, 1, name, step->from_s, step->to_s);
         fputs(",\"cat\":\"critical\",\"args\":{}}", out);
     }

@@ -13,9 +13,9 @@ static size_t letters_of(const char *key, const char *pointer, const char *text)
         return n;
     const char *last = strrchr(key, '/');
     const size_t n_name = last ? strlen(last + 1) : 0;
-    if (n_name > 0 && n_pointer == n - n_name - 1 && memcmp(pointer, key, n_pointer) == 0 &&
+    if (n_name > 0 && n_pointer == n - n_name - 1 && strncmp(pointer, key, n_pointer) == 0 &&
         strncmp(text, unknown, sizeof(unknown) - 1) == 0 &&
-        strncmp(text + sizeof(unknown) - 1, last + 1, n_name) == 0 &&
+        strncmp(text + sizeof(unknown) - 1, key + n - n_name, n_name) == 0 &&
         text[sizeof(unknown) - 1 + n_name] == '"')
         return n;
     return 0;

@@ -346,7 +346,8 @@ static const unsigned char *get_super(const struct dynamiq *s, float *y, size_t 
     strait_unpack(codes, packed, n, bits_of(width));
     for (size_t i = 0; i < n; i++) {
         const unsigned r = codes[i] & (n_levels(width) - 1);
-        const float scale = scales[i / GROUP], magnitude = s->levels[width][r] * (scale * unit);
+        const size_t group = i / GROUP;
+        const float magnitude = s->levels[width][r] * ((float)scales[group] * unit);
         y[i] = (codes[i] >= n_levels(width) ? -magnitude : magnitude) + mean;
     }
     return packed + strait_packed_bytes(n, bits_of(width));

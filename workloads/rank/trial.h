@@ -54,7 +54,7 @@ struct strait_trial {
     struct strait_codec_choice plain; /* `none`, whatever the experiment says */
     double add_bytes_per_s, copy_bytes_per_s;
     void *sized_states[STRAIT_N_CODECS]; /* for predict; NULL if sizes come from the profile */
-    struct strait_tensors *tensors; /* real payload only */
+    struct strait_tensors *tensors;      /* real payload only */
     struct strait_tensor_fill_plan
         *fills[3];                      /* by kind: weights, update, gradients; real payload only */
     struct strait_estimates *estimates; /* by range, made as needed; shared by ranks that are not
