@@ -357,11 +357,14 @@ static void clocks(void)
     empty();
 }
 
-/* A part is small enough for MPI not to ask before it sends it, where asking takes time. */
-static void in_parts(bool is_far, size_t n_parts)
+/* A part is small enough for MPI not to ask before it sends it, where asking takes time: where
+ * rank 0 found the others far. It measures that by the clock, by which a busy machine may make near
+ * ranks far, never far ones near. */
+static void in_parts(bool is_far)
 {
     static struct part parts[N];
-    size_t n = 0, n_hellos[N] = {0};
+    size_t n = 0, n_hellos[N] = {0}, n_starts = 0;
+    bool found_far = false;
     box.is_far = is_far;
     run(parts, stream);
     CU_ASSERT_STRING_EQUAL(parts[0].rig.err.text, "");
@@ -371,26 +374,35 @@ static void in_parts(bool is_far, size_t n_parts)
         const struct item *it = &box.items[i];
         n += it->way == STRAIT_MPI_PAYLOADS;
         CU_ASSERT(it->way == STRAIT_MPI_LETTERS || !is_far || it->n_bytes <= 32768);
-        if (it->way == STRAIT_MPI_LETTERS && it->tag == STRAIT_MPI_TAG_NOTE)
-            n_hellos[it->src] +=
-                ((const struct strait_mpi_note *)it->data)->word == STRAIT_MPI_HELLO;
+        if (it->way != STRAIT_MPI_LETTERS || it->tag != STRAIT_MPI_TAG_NOTE)
+            continue;
+        const struct strait_mpi_note *note = it->data;
+        n_hellos[it->src] += note->word == STRAIT_MPI_HELLO;
+        if (note->word == STRAIT_MPI_START) {
+            found_far = note->unasked;
+            n_starts++;
+        }
     }
-    CU_ASSERT_EQUAL(n, n_parts);
+    CU_ASSERT_EQUAL(n_starts, N - 1);
+    CU_ASSERT(found_far || !is_far);
+    CU_ASSERT_EQUAL(n, found_far ? N_PARTS_FAR : N_PARTS_NEAR);
     for (int i = 0; i < N; i++) {
         CU_ASSERT_EQUAL(n_hellos[i], 1); /* to whom it has a stream */
         strait_rig_release(&parts[i].rig);
     }
     empty();
+    if (found_far && !is_far)
+        strait_test_skip("this machine is too busy for ranks to be near");
 }
 
 static void near(void)
 {
-    in_parts(false, N_PARTS_NEAR);
+    in_parts(false);
 }
 
 static void far(void)
 {
-    in_parts(true, N_PARTS_FAR);
+    in_parts(true);
 }
 
 /* What is refused before any call. */
