@@ -55,8 +55,8 @@ void strait_blas_end(void);
  *  Returns: the value of OPENBLAS_CORETYPE that suits this processor, NULL: it has found its own,
  *           or the environment names one */
 const char *strait_blas_better_core(void);
-/** Take those kernels; what this starts takes them too. For a program's main(), before other threads
- *  and all linear algebra: a library leaves its host's choice alone. */
+/** Take those kernels; what this starts takes them too. For a program's main(), before other
+ *  threads and all linear algebra: a library leaves its host's choice alone. */
 void strait_blas_choose_core(void);
 
 /* Compile a function twice and choose at load time by what the processor supports. The clones

@@ -4,8 +4,8 @@
 
 Each client is a rank of PyTorch's; `strait net run` sets RANK, WORLD_SIZE and the address. Without a
 codec the gradients travel as they are. Prints, per rank, the mean time of an iteration and the loss.
-Alone, it writes the trace that a prediction takes: python3 ddp.py --record FOLDER. With --share ranks
-compute all at once and exchange nothing; rank 0 prints how fast that is beside one alone."""
+Alone, it writes the trace that a prediction takes: python3 ddp.py --record FOLDER. With --share
+ranks compute all at once and exchange nothing; rank 0 prints how fast that is beside one alone."""
 import sys
 import time
 

@@ -12,8 +12,8 @@ strait=$(realpath "$(command -v "$strait")")
 mkdir -p "$out" && out=$(realpath "$out") && rm -rf "$out/trace" "$out/other"
 cd "$here"
 
-# Two clients without a server: the layer table, and updates to measure the codec on. They compute at
-# the same time, as they will, since they share this machine's processors and caches.
+# Two clients without a server: the layer table, and updates to measure the codec on. They compute
+# at the same time, as they will, since they share this machine's processors and caches.
 "$python" federated.py record "$out/other" &
 "$python" federated.py record "$out/trace"
 wait

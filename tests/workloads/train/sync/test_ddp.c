@@ -112,8 +112,8 @@ static void two_threads(void)
     CU_ASSERT(three_s <= 2 * 4 * 2 * path_s + 4 * slack_s(3)); /* one after another: 24 paths */
 }
 
-/* The last of four ranks to begin is waited for: the largest of four draws up to 10 s, in each round
- * anew. */
+/* The last of four ranks to begin is waited for: the largest of four draws up to 10 s, in each
+ * round anew. */
 static void skew(void)
 {
     double s[4], late_s[2];
