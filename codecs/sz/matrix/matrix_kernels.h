@@ -41,9 +41,9 @@ struct sz_matrix_kernels {
     /** u[j] = dot(x, v + j * stride) for `wanted` of them, a multiple of four; v is padded. */
     void (*project)(float *u, const float *x, size_t n, const float *v, size_t stride,
                     unsigned wanted);
-    /** The columns of w[n][SZ_WIDE] become an orthonormal base of those of g w, the first ones
-     *  first, for a symmetric g[n][SZ_BUCKETS]. A column that is left without length becomes 0. */
-    void (*turn)(float *w, const float *g, unsigned n);
+    /** The first columns of w[n][SZ_WIDE] become an orthonormal base of those of g w, one after
+     *  another, for a symmetric g[n][SZ_BUCKETS]. One that is left without length becomes 0. */
+    void (*turn)(float *w, const float *g, unsigned n, unsigned n_columns);
     /** `exact` where every product and sum is exact: it may be fused, and gives the same. */
     const struct sz_share_kernels *share, *exact;
 };

@@ -41,9 +41,9 @@ SZ_TARGET static void SZ_NAME(project)(float *u, const float *x, size_t n, const
 
 /* Gram and Schmidt, modified: each column's part in the later ones is subtracted from them. A
  * column that nothing is left of becomes 0. */
-SZ_TARGET static void SZ_NAME(orthogonal)(float *w, unsigned n)
+SZ_TARGET static void SZ_NAME(orthogonal)(float *w, unsigned n, unsigned n_columns)
 {
-    for (unsigned j = 0; j < SZ_WIDE; j++) {
+    for (unsigned j = 0; j < n_columns; j++) {
         wide sum = {0};
         for (unsigned b = 0; b < n; b++)
             sum += *(const wide *)(w + b * SZ_WIDE) * w[b * SZ_WIDE + j];
@@ -60,7 +60,8 @@ SZ_TARGET static void SZ_NAME(orthogonal)(float *w, unsigned n)
     }
 }
 
-SZ_TARGET static void SZ_NAME(turn)(float *w, const float *g, unsigned n)
+SZ_TARGET static void SZ_NAME(turn)(float *w, const float *g, unsigned n,
+                                    unsigned n_columns)
 {
     float turned[SZ_BUCKETS * SZ_WIDE];
     for (unsigned a = 0; a < n; a++) {
@@ -70,7 +71,7 @@ SZ_TARGET static void SZ_NAME(turn)(float *w, const float *g, unsigned n)
         *(wide *)(turned + a * SZ_WIDE) = sum;
     }
     memcpy(w, turned, n * SZ_WIDE * sizeof(*w));
-    SZ_NAME(orthogonal)(w, n);
+    SZ_NAME(orthogonal)(w, n, n_columns);
 }
 
 static const struct sz_matrix_kernels SZ_NAME(kernels) = {
