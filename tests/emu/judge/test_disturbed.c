@@ -12,7 +12,7 @@
 #include "tests/kit/emu_world.h"
 #include "tests/kit/suite.h"
 
-enum { N_RANKS = 4, N_ROUNDS = 5, A_FEW = 2, UPLOAD_BYTES = 300000 };
+enum { N_RANKS = 4, N_ROUNDS = 3, A_FEW = 2, UPLOAD_BYTES = 300000 };
 /* At dilation 4 a stop of twice a beat, 2 x 5 ms x 4, goes unnoticed at most; it can move a round
  * of 150 ms by 10 ms. */
 static const double DILATION = 4, WORK_S = 0.05, UNNOTICED_S = 0.010;
