@@ -24,6 +24,8 @@ enum { MIXED, DELAYED, EAGER };
 static const char *const outers[] = {"mixed", "delayed", "eager", NULL};
 enum { FRAGMENTS, LAYERS };
 static const char *const sent[] = {"fragments", "layers", NULL};
+enum { SEQUENTIAL, STRIDED };
+static const char *const patterns[] = {"sequential", "strided", NULL};
 enum { MOVED = 0, TO_COMM, REDUCED, END = -1 }; /* channels; messages are fragment numbers */
 
 struct fragment { /* or a layer of one */
@@ -131,7 +133,8 @@ static struct fragment fragment_of(struct strait_rank *r, const struct streaming
 static struct streaming begin(struct strait_rank *r)
 {
     const struct strait_model *m = strait_model(r);
-    const bool by_layer = (int)strait_param(r, "sends") == LAYERS;
+    const bool by_layer = (int)strait_param(r, "sends") == LAYERS,
+               strided = (int)strait_param(r, "pattern") == STRIDED;
     const int n = (int)strait_param(r, "fragments"), n_inner = (int)strait_param(r, "local_steps"),
               gap = n_inner > n ? n_inner / n : 1;
     struct streaming s = {.world = strait_world(r, MOVED),
@@ -146,7 +149,10 @@ static struct streaming begin(struct strait_rank *r)
     strait_cut_fragments(first, n, sizes, (int)m->n_layers);
     s.fragments = strait_alloc(r, (size_t)s.n, sizeof(*s.fragments));
     for (int p = 0; p < n; p++)
-        if (by_layer)
+        if (by_layer && strided)
+            for (int l = p; l < s.n; l += n)
+                s.fragments[l] = fragment_of(r, &s, l, l + 1, (long)(p + 1) * gap);
+        else if (by_layer)
             for (int l = first[p]; l < first[p + 1]; l++)
                 s.fragments[l] = fragment_of(r, &s, l, l + 1, (long)(p + 1) * gap);
         else
@@ -219,6 +225,10 @@ static int check(const struct strait_experiment *e, struct strait_error *err)
         return strait_refuse_at(err, e->file, "/strategy/sends",
                                 "expected \"fragments\" for real training, where layers change "
                                 "only when the step is done");
+    if ((int)strait_experiment_param(e, "pattern") == STRIDED && !by_layer)
+        return strait_refuse_at(err, e->file, "/strategy/pattern",
+                                "expected \"sequential\", since a fragment that is sent whole is "
+                                "of layers in a row, or \"sends\": \"layers\"");
     if ((size_t)n > e->model->n_layers || (n > n_inner && !by_layer))
         return strait_refuse_at(
             err, e->file, "/strategy/fragments",
@@ -249,8 +259,12 @@ static const struct strait_param params[] = {
      .max = 1e6, .fallback = 5},
     {"local_steps", "inner steps between two synchronisations of a fragment", STRAIT_PARAM_INTEGER,
      .min = 1, .max = 1e6, .fallback = 100},
-    {"fragments", "parts of the model, whole layers in a row", STRAIT_PARAM_INTEGER, .min = 1,
-     .max = 1e4, .fallback = 3},
+    {"fragments", "parts of the model, of whole layers", STRAIT_PARAM_INTEGER, .min = 1, .max = 1e4,
+     .fallback = 3},
+    {"pattern",
+     "a fragment's layers: in a row, or every n-th for n fragments, as papers have it; the latter "
+     "needs \"sends\": \"layers\"",
+     STRAIT_PARAM_CHOICE, .min = 0, .max = STRIDED, .fallback = SEQUENTIAL, .choices = patterns},
     {"sends",
      "a fragment after a step, or each of its layers when its backward pass ends; then more "
      "fragments than local_steps follow step by step",

@@ -197,6 +197,29 @@ static void more_fragments_than_steps(void)
     strait_outcome_free(&o);
 }
 
+/* Two fragments of four layers, one after each step: every second layer, the last ones first. Of two
+ * ranks each receives a half of a layer's sum and a half of the result. */
+static void strided_fragments_take_every_nth_layer(void)
+{
+    static const int order[] = {2, 0, 3, 1};
+    struct strait_outcome o =
+        star_run("{\"name\":\"streaming-diloco\",\"rounds\":1,\"local_steps\":2,\"fragments\":2,"
+                 "\"overlap_steps\":1,\"sends\":\"layers\",\"pattern\":\"strided\"}",
+                 2, NULL, &strait_fluid, false);
+    const struct strait_log *log = &o.point->logs[0];
+    uint64_t bytes[4] = {0};
+    int n = 0;
+    for (size_t i = 0; i < log->n_spans; i++) {
+        const struct strait_span span = strait_spans_at(&log->spans, i);
+        if (span.kind == STRAIT_SPAN_TRANSFER && n < 8)
+            bytes[n++ / 2] += span.bytes;
+    }
+    CU_ASSERT_EQUAL(n, 8);
+    for (int i = 0; i < 4; i++)
+        CU_ASSERT_EQUAL(bytes[i], 4 * o.experiment->model->layers[order[i]].n_elems);
+    strait_outcome_free(&o);
+}
+
 /* Two lanes that want one core: the cnn computes on the CPU, where the codec works too. */
 static void same_on_simgrid(void)
 {
@@ -371,6 +394,8 @@ static const struct strait_test tests[] = {
     {"a fragment's all-reduce hides behind a longer step and delays a shorter one", hidden_or_not},
     {"layers are sent while those before them compute", layers_go_while_others_compute},
     {"more fragments than steps go on into the next round", more_fragments_than_steps},
+    {"strided fragments take every n-th layer, the last ones first",
+     strided_fragments_take_every_nth_layer},
     {"streaming hides all of what DiLoCo waits for", all_hidden},
     {"SimGrid and fluid agree where two lanes want one core", same_on_simgrid},
     {"means are the float sums in ring order, outer steps follow from them", exact_sums},
