@@ -13,7 +13,7 @@ TOKEN = re.compile(
 
 # Calls whose arguments are words for people, assertions, or amounts of memory.
 SILENT = re.compile(r'^(assert|_Static_assert|sizeof|(m|c|re)alloc|aligned_alloc|reallocarray'
-                    r'|strait_error_(set|system)|strait_fail|fail|v?f?printf|perror|fputs|puts'
+                    r'|strait_error_(set|system|memory)|strait_fail|fail|v?f?printf|perror|fputs|puts'
                     r'|\w*_alloc|__builtin_\w+|__attribute__)$')
 # What gives back memory or files: a lack is for the leak checker of MODE=asan, not for a suite.
 RELEASE = re.compile(r'^(free|close|fclose|munmap|json_decref|\w*_(free|release|close|clear))$')
@@ -305,7 +305,7 @@ class File:
         if last == i + 1:
             return
         value = self.source(i + 1, last - 1)
-        if 'STRAIT_ERR_NOMEM' in value:
+        if 'STRAIT_ERR_NOMEM' in value or re.match(r'(\w+ \? 0 : )?strait_error_memory\(', value):
             return  # no test makes memory run out
         if value in ('-1', '0'):
             self.add('returned', i + 1, last - 1, '0' if value == '-1' else '-1')
@@ -369,7 +369,8 @@ class File:
         if self.tok(i + 1) not in ('(', '=', '->', '.', '[', '++', '--', '+=', '-=', '*=', '/=',
                                    '|=', '&=', '<<=', '>>=', '^='):
             return
-        if self.tok(i + 1) == '(' and RELEASE.match(self.tok(i)) or self.tok(i) == 'assert':
+        if self.tok(i + 1) == '(' and RELEASE.match(self.tok(i)) or \
+                self.tok(i) in ('assert', 'strait_error_memory'):  # which no test makes run out
             return
         last = i
         while self.tok(last) not in (';', ''):
