@@ -53,7 +53,7 @@ static int bring_up(const char *name, const char *file, const struct strait_text
     struct strait_emu_program net = {.leash = -1};
     struct strait_experiment *e = NULL;
     json_t *state = NULL;
-    int lock = -1, status = -1;
+    int lock = -1;
     if (strait_net_load(&e, file, settings, err) == 0 &&
         strait_emu_registry_init(&place, name, err) == 0 &&
         (lock = strait_emu_registry_lock(&place, err)) >= 0 &&
@@ -67,12 +67,11 @@ static int bring_up(const char *name, const char *file, const struct strait_text
                "  strait net top --name %s\n  strait net down --name %s\n",
                place.state, name, name, name);
     }
-    if (state) {
+    const int status = state ? 0 : -1;
+    if (state)
         strait_emu_program_let_go(&net);
-        status = 0;
-    } else if (net.supervisor > 0) {
+    else
         strait_emu_program_stop(&net);
-    }
     json_decref(state);
     strait_experiment_free(e);
     return status;
