@@ -355,11 +355,14 @@ static void test_drawn(void)
                     add(logs, r, STRAIT_SPAN_WAIT, to_s, to_s, -1);
                     continue;
                 }
-                drawn[r][k] = (struct strait_span){.kind = kind,
-                                                   .start_s = fmax(0, to_s - long_s),
-                                                   .end_s = to_s,
-                                                   .peer = is_transfer ? peer : -1};
-                add(logs, r, kind, drawn[r][k].start_s, to_s, drawn[r][k].peer);
+                /* shorter than rounding: it ends by the moment at which it begins */
+                const bool is_tiny = !is_transfer && strait_sequence_unit(&q) < 0.2;
+                drawn[r][k] =
+                    (struct strait_span){.kind = kind,
+                                         .start_s = is_tiny ? to_s : fmax(0, to_s - long_s),
+                                         .end_s = is_tiny ? to_s + 5e-10 : to_s,
+                                         .peer = is_transfer ? peer : -1};
+                add(logs, r, kind, drawn[r][k].start_s, drawn[r][k].end_s, drawn[r][k].peer);
             }
         add(logs, 0, STRAIT_SPAN_ROUND, 0, end_s, -1);
         CU_ASSERT_EQUAL_FATAL(strait_breakdown_of(&b, logs, DRAWN_RANKS, false, &err), 0);

@@ -170,6 +170,30 @@ static void shares(void)
     json_decref(rows);
 }
 
+/* The time of all rounds is named by their number where all rows have one, else it is a run's. */
+static void rounds(void)
+{
+    static const struct {
+        int n[2];
+        const char *title;
+    } cases[] = {{{2, 2}, " round s 2 rounds s"},
+                 {{1, 1}, " round s 1 round s"},
+                 {{2, 1}, " round s run s"},
+                 {{1, 2}, " round s run s"},
+                 {{0, 0}, " round s run s"}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        json_t *rows = json_pack("[o, o]", row(1, 2, true, 10), row(1, 4, true, 12));
+        for (size_t k = 0; k < 2; k++) {
+            json_t *all = json_object_get(json_array_get(rows, k), "rounds_s");
+            json_array_clear(all);
+            for (int r = 0; r < cases[i].n[k]; r++)
+                json_array_append_new(all, json_real(1));
+        }
+        CU_ASSERT_CONTAINS(shown(rows, NULL), cases[i].title);
+        json_decref(rows);
+    }
+}
+
 /* What limits each row: a port or a straggler by its name, else the phase. */
 static void limits(void)
 {
@@ -423,6 +447,7 @@ static const struct strait_test tests[] = {
     {"more numbers of clients than fit side by side have a line each", counts_beyond_a_grid},
     {"few points have a line each, and break-evens follow", lines},
     {"shares of a round, and its range", shares},
+    {"the rounds of a run are named where all rows have as many", rounds},
     {"what limits each row is named", limits},
     {"repeats are a range, and marks are explained", repeats_and_notes},
     {"effects that are not modelled, three lines of them", effects},
