@@ -101,7 +101,7 @@ Test
 Write what tests compare with, after an intended change
   make golden       bytes of every codec, with CC=clang or gcc
   make golden-runs  rows of tests/golden/runs.jsonl; CHANGED=1: all anew
-  make screens      what commands print: tests/golden/screens.md
+  make screens      what commands print: tests/golden/*screens.md
   make settings     docs/settings.md: every setting of strategies, codecs, tasks
   make tutorial     what its commands say: docs/tutorial.md
   make determinism  one hash of all experiments' rows, gcc and clang: hours
@@ -390,7 +390,7 @@ tutorial: programs
 settings: programs
 	@STRAIT_WRITE_SETTINGS=1 $(SUITES) --here docs/settings_page
 screens: programs
-	@STRAIT_WRITE_SCREENS=1 $(SUITES) --here cli/screens
+	@STRAIT_WRITE_SCREENS=1 $(SUITES) -j 1 'commands print what tests/golden'
 
 # Pages in a browser, by a script of tests/page; npm's tools by page/package-lock.json.
 define in_browser

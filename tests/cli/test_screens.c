@@ -1,5 +1,5 @@
-/* What commands print, from the title of a table to the last column: tests/golden/screens.md
- * and more-screens.md, which people read when they change. `make screens` writes both. */
+/* What commands print, from the title of a table to the last column: tests/golden/screens.md,
+ * which people read when it changes. `make screens` writes it. */
 #include <stdlib.h>
 
 #include "tests/kit/data.h"
@@ -11,13 +11,7 @@ static void screens(void)
     transcript_check(DATA("tests/golden/screens.md"), "80", getenv("STRAIT_WRITE_SCREENS"));
 }
 
-static void more(void)
-{
-    transcript_check(DATA("tests/golden/more-screens.md"), "80", getenv("STRAIT_WRITE_SCREENS"));
-}
-
 static const struct strait_test tests[] = {
     {"commands print what tests/golden/screens.md shows", screens},
-    {"commands print what tests/golden/more-screens.md shows", more},
 };
 STRAIT_SUITE_WITH("cli/screens", tests, .release = true);

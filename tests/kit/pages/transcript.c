@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tests/kit/data.h"
 #include "tests/kit/program.h"
 #include "tests/kit/suite.h"
 #include "transcript.h"
@@ -168,6 +169,7 @@ void transcript_check(const char *path, const char *columns, bool write)
     snprintf(dirs, sizeof(dirs), "%s:%s", dirname(bin), getenv("PATH"));
     setenv("PATH", dirs, 1);
     setenv("COLUMNS", columns, 1); /* of the page */
+    setenv("TREE", DATA("."), 1);  /* where a command finds what the tests keep */
     snprintf(p.path, sizeof(p.path), "/bin/sh");
     char *text = text_of(path), *now = run_page(&p, text);
     if (write) {

@@ -1,0 +1,18 @@
+/* What commands print of measured rows, of claims and of files of measurements:
+ * tests/golden/measured-screens.md. `make screens` writes it. */
+#include <stdlib.h>
+
+#include "tests/kit/data.h"
+#include "tests/kit/suite.h"
+#include "tests/kit/pages/transcript.h"
+
+static void screens(void)
+{
+    transcript_check(DATA("tests/golden/measured-screens.md"), "80",
+                     getenv("STRAIT_WRITE_SCREENS"));
+}
+
+static const struct strait_test tests[] = {
+    {"commands print what tests/golden/measured-screens.md shows", screens},
+};
+STRAIT_SUITE_WITH("cli/measured_screens", tests, .release = true);
