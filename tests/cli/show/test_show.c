@@ -125,6 +125,14 @@ static void grids(void)
     CU_ASSERT_CONTAINS(t, "seed 2 none 2.00 s\nsz 1e-3 2.00x 0.667 s\n");
     CU_ASSERT_CONTAINS(t, "seed 3 none 3.00 s\nsz 1e-3 1.50 s 3.00x\n");
     json_decref(rows);
+    rows = rows_of(17);
+    json_array_remove(rows, 15); /* 4 with, at either number of clients */
+    json_array_remove(rows, 13);
+    t = strstr(shown(rows, NULL), "seed 4 ");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(t);
+    CU_ASSERT_EQUAL(strncmp(t, "seed 4 none 4.00 s 4.00 s\n", 26), 0);
+    CU_ASSERT_PTR_NULL(memmem(t, (size_t)(strstr(t, "seed 5 ") - t), "sz", 2));
+    json_decref(rows);
     json_decref(records);
 }
 

@@ -166,7 +166,7 @@ void transcript_check(const char *path, const char *columns, bool write)
     program_set_up(&p);
     char dirs[8192], bin[sizeof(p.path)];
     snprintf(bin, sizeof(bin), "%s", p.path);
-    snprintf(dirs, sizeof(dirs), "%s:%s", dirname(bin), getenv("PATH"));
+    snprintf(dirs, sizeof(dirs), "%s/bin:%s:%s", p.folder, dirname(bin), getenv("PATH"));
     setenv("PATH", dirs, 1);
     setenv("COLUMNS", columns, 1); /* of the page */
     setenv("TREE", DATA("."), 1);  /* where a command finds what the tests keep */
