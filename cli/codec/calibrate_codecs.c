@@ -396,7 +396,7 @@ static int run(const struct strait_usage *usage, struct calibrate *c,
     else if (!failed)
         failed = check(c, &err) != 0 ||
                  strait_codec_cases_fill(&c->cases, &c->texts, grids,
-                                         sizeof(grids) / sizeof(*grids), false, &err) != 0 ||
+                                         sizeof(grids) / sizeof(*grids), &err) != 0 ||
                  strait_tensor_set_load(&c->set, words, n_words, c->kind, &err) != 0 ||
                  work(c, &err) != 0;
     if (!failed && !help)

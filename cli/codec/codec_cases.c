@@ -39,7 +39,7 @@ void strait_codec_cases_release(struct strait_codec_cases *cases)
 }
 
 static int add_grids(struct strait_codec_cases *cases, struct strait_codec_spec spec,
-                     const struct strait_bound_grid *grids, size_t n_grids, bool first_only,
+                     const struct strait_bound_grid *grids, size_t n_grids,
                      struct strait_error *err)
 {
     if (spec.bound.kind != STRAIT_BOUND_NONE)
@@ -54,14 +54,12 @@ static int add_grids(struct strait_codec_cases *cases, struct strait_codec_spec 
             if (strait_codec_cases_add(cases, &spec, err) != 0)
                 return -1;
         }
-        if (first_only)
-            break;
     }
     return 0;
 }
 
 int strait_codec_cases_fill(struct strait_codec_cases *cases, const struct strait_texts *texts,
-                            const struct strait_bound_grid *grids, size_t n_grids, bool first_only,
+                            const struct strait_bound_grid *grids, size_t n_grids,
                             struct strait_error *err)
 {
     size_t n;
@@ -70,13 +68,12 @@ int strait_codec_cases_fill(struct strait_codec_cases *cases, const struct strai
     for (size_t i = 0; i < texts->n; i++)
         if (strait_codec_spec_parse(&spec, texts->items[i], err) != 0 ||
             strait_codec_require(spec.ops, err) != 0 ||
-            add_grids(cases, spec, grids, n_grids, first_only, err) != 0)
+            add_grids(cases, spec, grids, n_grids, err) != 0)
             return -1;
     for (size_t i = 0; i < n && texts->n == 0; i++) {
         if (strait_codec_unavailable(codecs[i]))
             continue;
-        if (add_grids(cases, strait_codec_spec_default(codecs[i]), grids, n_grids, first_only,
-                      err) != 0)
+        if (add_grids(cases, strait_codec_spec_default(codecs[i]), grids, n_grids, err) != 0)
             return -1;
     }
     return 0;

@@ -37,11 +37,10 @@ struct strait_bound_grid {
 };
 
 /** The settings to measure: `texts` (spec.h), or if empty every available codec. A bounded codec
- *  without a bound is measured at all points of the grids whose kind it supports; with `first_only`
- *  at those of the first such grid.
+ *  without a bound is measured at all points of the grids whose kind it supports.
  *  Returns: 0, or -1 with *err INPUT, or HOST naming a requested codec that is unavailable */
 int strait_codec_cases_fill(struct strait_codec_cases *cases, const struct strait_texts *texts,
-                            const struct strait_bound_grid *grids, size_t n_grids, bool first_only,
+                            const struct strait_bound_grid *grids, size_t n_grids,
                             struct strait_error *err);
 int strait_codec_cases_add(struct strait_codec_cases *cases, const struct strait_codec_spec *spec,
                            struct strait_error *err);

@@ -220,6 +220,29 @@ static void large_environment(void)
 }
 
 /* A signal ends the guest and all of it, and its folder goes, too. */
+/* From a folder that is gone nothing can be asked of a guest, and none begins. */
+static void folder_that_is_gone(void)
+{
+    struct program p;
+    char words[9000], folder[128];
+    if (begin(&p)) {
+        snprintf(words, sizeof(words),
+                 "mkdir gone && cd gone && rmdir ../gone && exec '%s' net run %s/net.json "
+                 "--launcher vuml -- echo up",
+                 p.path, p.folder);
+        struct program shell = p;
+        snprintf(shell.path, sizeof(shell.path), "/bin/sh");
+        struct said s = PROGRAM_CALL(&shell, "-c", words);
+        CU_ASSERT_EQUAL(s.status, 1);
+        CU_ASSERT_STRING_EQUAL(s.out, "");
+        CU_ASSERT_STRING_EQUAL(s.err, "strait: cannot find out where this program is: No such file "
+                                      "or directory\n");
+        CU_ASSERT_FALSE(left(folder, &p));
+        said_release(&s);
+    }
+    end(&p);
+}
+
 static void signals(void)
 {
     static const char *const args[] = {"net",  "run", "net.json", "--launcher",
@@ -261,6 +284,7 @@ static const struct strait_test tests[] = {
     {"a guest whose memory ran out says so", memory_that_ran_out},
     {"wrong options are one line", wrong_options},
     {"an environment that is too large is refused", large_environment},
+    {"a folder that is gone has no guest", folder_that_is_gone},
     {"signals end the guest, and nothing is left", signals},
 };
 STRAIT_SUITE("cli/net/net_guest", tests);
