@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include "analysis/breakdown.h"
 #include "analysis/columns/columns.h"
@@ -127,6 +128,24 @@ static int write_as(FILE *out, const struct strait_timeline *t, const char *form
                                          : strait_timeline_chrome(out, t, err);
 }
 
+/* Half a timeline is none, but a device stays one. */
+static int write_file(const char *path, const struct strait_timeline *t, const char *format,
+                      struct strait_error *err)
+{
+    struct stat info;
+    FILE *out = fopen(path, "we");
+    if (!out)
+        return strait_error_path(err, path, "cannot write");
+    const bool is_file = fstat(fileno(out), &info) == 0 && S_ISREG(info.st_mode);
+    int status = write_as(out, t, format, err);
+    const bool whole = !ferror(out);
+    if ((fclose(out) != 0 || !whole) && status == 0)
+        status = strait_error_system(err, path, "cannot write");
+    if (status != 0 && is_file)
+        unlink(path);
+    return status;
+}
+
 static int write_timeline(const struct asked *a, const char *format, struct strait_error *err)
 {
     struct strait_breakdown b;
@@ -148,13 +167,7 @@ static int write_timeline(const struct asked *a, const char *format, struct stra
     } else if (!a->out) {
         status = write_as(stdout, &t, format, err);
     } else {
-        FILE *out = fopen(a->out, "we");
-        status =
-            out ? write_as(out, &t, format, err) : strait_error_path(err, a->out, "cannot write");
-        if (out && (fclose(out) != 0 || ferror(stdout)) && status == 0)
-            status = strait_error_system(err, a->out, "cannot write");
-        if (out && status != 0)
-            unlink(a->out);
+        status = write_file(a->out, &t, format, err);
     }
     free(title);
     strait_breakdown_release(&b);

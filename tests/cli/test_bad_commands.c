@@ -219,11 +219,31 @@ static void devices(void)
         return;
     }
     CU_ASSERT_EQUAL(stat(device, &before), 0);
-    const char *const commands[][8] = {
+    program_write(&program, "small.json",
+                  "{\"schema\":\"strait-experiment/1\",\"model\":\"cnn\",\"clients\":2,"
+                  "\"strategy\":{\"name\":\"bsp\",\"rounds\":1},"
+                  "\"network\":{\"client\":{\"rate\":\"100 Mbps\"}}}");
+    const char *const commands[][10] = {
         {"calibrate", "codecs", "--codec", "none", "some.f32", "--out", "device"},
-        {"codec", "encode", "--codec", "none", "some.f32", "-o", "device"}};
+        {"calibrate", "host", "--codec", "none", "some.f32", "--out", "device"},
+        {"codec", "encode", "--codec", "none", "some.f32", "-o", "device"},
+        {"codec", "decode", "some.enc", "-o", "device"},
+        {"model", "new", "--params", "3M", "--step", "20ms", "--out", "device"},
+        {"report", "small", "--out", "device"},
+        {"timeline", "small", "--out", "device", "--format", "text"},
+        {"timeline", "small", "--out", "device", "--format", "chrome"},
+        {"timeline", "small", "--out", "device", "--format", "paje"}};
+    struct said made =
+        PROGRAM_CALL(&program, "run", "small.json", "--on", "fluid", "--out", "small");
+    CU_ASSERT_EQUAL(made.status, 0);
+    said_release(&made);
+    made =
+        PROGRAM_CALL(&program, "codec", "encode", "--codec", "none", "some.f32", "-o", "some.enc");
+    CU_ASSERT_EQUAL(made.status, 0);
+    said_release(&made);
     for (size_t i = 0; i < sizeof(commands) / sizeof(*commands); i++) {
         struct said s = program_call(&program, commands[i]);
+        strait_test_context("%s %s %s: %s", commands[i][0], commands[i][1], commands[i][5], s.err);
         CU_ASSERT_EQUAL(s.status, 1);
         CU_ASSERT_PTR_NOT_NULL(strstr(s.err, "cannot write"));
         CU_ASSERT_EQUAL(stat(device, &after), 0);

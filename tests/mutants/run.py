@@ -38,7 +38,8 @@ PROGRAMS = ('strait', 'tests/strait-tests')
 MUTANT_S = float(os.environ.get('MUTANT_S', 60))
 QUIET = dict(stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
 # $0 the tree, $1 where the programs lie that stand for the tree's; then a command, which is not the
-# first of its process namespace: orphans go to the shell, which buries them.
+# first of its process namespace: orphans go to the shell, which buries them. A device that is mounted
+# upon cannot be removed.
 FENCE = '''own=$1; shift; mount --make-rprivate / && mount -t tmpfs none /run || exit 99
 mkdir /run/new /run/work /run/own && mount --bind "$own" /run/own &&
 mount -t overlay none -o "lowerdir=$0,upperdir=/run/new,workdir=/run/work" "$0" || exit 99
@@ -46,6 +47,7 @@ for p in strait tests/strait-tests; do
     [ ! -e /run/own/$p ] || mount --bind /run/own/$p "$0/build/mutants/$p" || exit 99
 done
 mount -o remount,ro,bind / || exit 99
+for d in full null zero random urandom; do mount --bind /dev/$d /dev/$d || exit 99; done
 mkdir /run/tree && mount --rbind "$0" /run/tree && mount -t tmpfs none /tmp || exit 99
 case "$0" in /tmp/*) mkdir -p "$0" && mount --rbind /run/tree "$0" || exit 99;; esac
 cd "$0"; ip link set lo up; ulimit -d 8000000; ulimit -c 0; "$@"; exit $?'''
