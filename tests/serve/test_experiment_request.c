@@ -1,5 +1,6 @@
 /* Experiments in a body: no path, no more than a class waits for, errors as on the command line. */
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include "serve/experiment_request.h"
 #include "tests/kit/suite.h"
@@ -92,6 +93,67 @@ static void sizes(void)
     refused(deep, "experiment", "expected less nesting");
 }
 
+/* [first, first + 1, ...] of n numbers. */
+static void put_numbers(char text[2000], int n, int first)
+{
+    size_t used = (size_t)snprintf(text, 2000, "[");
+    for (int i = 0; i < n; i++)
+        used += (size_t)snprintf(text + used, 2000 - used, "%s%d", i ? "," : "", first + i);
+    snprintf(text + used, 2000 - used, "]");
+}
+
+/* The largest that are taken: 10,000 clients, 96 points in one axis or two, 256 factors. One more
+ * is refused. */
+static void largest(void)
+{
+    static const struct {
+        const char *rest;       /* of the experiment: "%s" is a list of numbers */
+        int n, first, n_points; /* 0: refused */
+        const char *says;
+    } cases[] = {
+        {"{\"experiment\": {\"model\": \"cnn\", \"clients\": 10000, \"vary\": {\"/seed\": "
+         "%s}, " REST "}}",
+         1, 1, 1, ""},
+        {"{\"experiment\": {\"model\": \"cnn\", \"clients\": 2, \"vary\": {\"/clients\": %s}, " REST
+         "}}",
+         2, 9999, 2, ""},
+        {"{\"experiment\": {\"model\": \"cnn\", \"clients\": 2, \"vary\": {\"/clients\": %s}, " REST
+         "}}",
+         2, 10000, 0, "expected at most 10000 on this page, found 10001"},
+        {"{\"experiment\": {\"model\": \"cnn\", \"clients\": 2, \"vary\": {\"/seed\": %s}, " REST
+         "}}",
+         96, 0, 96, ""},
+        {"{\"experiment\": {\"model\": \"cnn\", \"clients\": 2, \"vary\": {\"/seed\": %s}, " REST
+         "}}",
+         97, 0, 0, "expected at most 96 points"},
+        {"{\"experiment\": {\"model\": \"cnn\", \"clients\": 2, \"vary\": {\"/seed\": %s, "
+         "\"/clients\": [2, 3]}, " REST "}}",
+         48, 0, 96, ""},
+        {"{\"experiment\": {\"model\": \"cnn\", \"clients\": 2, \"vary\": {\"/seed\": %s, "
+         "\"/clients\": [2, 3]}, " REST "}}",
+         49, 0, 0, "expected at most 96 points"},
+        {"{\"experiment\": {\"model\": \"cnn\", \"clients\": 2, " REST "}, \"slowness\": %s}", 256,
+         1, 1, ""},
+        {"{\"experiment\": {\"model\": \"cnn\", \"clients\": 2, " REST "}, \"slowness\": %s}", 257,
+         1, 0, "expected an array of at most 256 factors"}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        char numbers[2000], body[4000];
+        struct strait_asked q;
+        struct strait_error err = {0};
+        put_numbers(numbers, cases[i].n, cases[i].first);
+        const char *at = strstr(cases[i].rest, "%s");
+        snprintf(body, sizeof(body), "%.*s%s%s", (int)(at - cases[i].rest), cases[i].rest, numbers,
+                 at + 2);
+        strait_test_context("case %zu", i);
+        const int status = strait_asked_read(&q, body, strlen(body), &err);
+        CU_ASSERT_EQUAL(status, cases[i].n_points ? 0 : -1);
+        CU_ASSERT_STRING_EQUAL(err.text, cases[i].says);
+        if (status == 0)
+            CU_ASSERT_EQUAL((int)q.sweep->n_points, cases[i].n_points);
+        strait_asked_release(&q);
+    }
+}
+
 /* A layer of 10 values that takes 3 us forward and 5 us backward (docs/layer-table.md). */
 static void tables(void)
 {
@@ -126,6 +188,7 @@ static const struct strait_test tests[] = {
     {"what is wrong is named as on the command line", wrong},
     {"a path is refused wherever it stands", paths},
     {"too many points, clients or levels are refused", sizes},
+    {"the largest that is taken, and one more", largest},
     {"tables in the body are the model and the slowness", tables},
 };
 STRAIT_SUITE("serve/experiment_request", tests);
