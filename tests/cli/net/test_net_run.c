@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 #include "tests/kit/program.h"
@@ -123,6 +124,41 @@ static void failures(void)
     program_tear_down(&p);
 }
 
+/* One other is one; where there are logs they are named; a log that cannot be written is said before
+ * anything runs. */
+static void others_and_logs(void)
+{
+    struct program p;
+    if (begin(&p)) {
+        struct said s =
+            PROGRAM_CALL(&p, "net", "run", "net.json", "--set", "/clients=2", "--log", "logs", "--",
+                         "sh", "-c", "[ $RANK = 1 ] && exit 3; sleep 100");
+        CU_ASSERT_EQUAL(s.status, 1);
+        CU_ASSERT_STRING_EQUAL(s.err,
+                               "strait: net run: 1 of 2 failed: client2 (exit status 3); 1 other "
+                               "was ended; see the logs in logs\n");
+        said_release(&s);
+        s = PROGRAM_CALL(&p, "net", "run", "net.json", "--set", "/clients=1", "--", "sh", "-c",
+                         "exit 4");
+        CU_ASSERT_EQUAL(s.status, 1);
+        CU_ASSERT_STRING_EQUAL(s.err, "strait: net run: 1 of 1 failed: client1 (exit status 4)\n");
+        said_release(&s);
+        char folder[128];
+        snprintf(folder, sizeof(folder), "%s/taken", p.folder);
+        CU_ASSERT_EQUAL(mkdir(folder, 0700), 0);
+        snprintf(folder, sizeof(folder), "%s/taken/client1.log", p.folder);
+        CU_ASSERT_EQUAL(mkdir(folder, 0700), 0);
+        s = PROGRAM_CALL(&p, "net", "run", "net.json", "--set", "/clients=1", "--log", "taken",
+                         "--", "touch", "ran");
+        CU_ASSERT_EQUAL(s.status, 1);
+        CU_ASSERT_STRING_EQUAL(s.err,
+                               "strait: taken/client1.log: cannot be written: Is a directory\n");
+        CU_ASSERT_FALSE(program_has(&p, "ran"));
+        said_release(&s);
+    }
+    program_tear_down(&p);
+}
+
 /* A daemon that left its parent's group and session ends with the network. */
 static void orphans(void)
 {
@@ -182,6 +218,7 @@ static const struct strait_test tests[] = {
     {"every copy knows its rank, its master, its interface and itself", variables},
     {"output is lines with the host's name, or a file a copy", output},
     {"a copy that fails is named, ends the others or lets them go on", failures},
+    {"others that were ended, and logs, are told of", others_and_logs},
     {"what a copy left behind ends with the network", orphans},
     {"an interrupted run takes all of it down", interrupt},
     {"so does a killed one", killed},
