@@ -83,13 +83,15 @@ int strait_tensor_read(struct strait_array_form *form, float **x, size_t *n_chan
         *n_changed = strait_array_values(*x, form, bytes + at_bytes);
         return 0;
     }
-    *x = malloc(form->n_elems * sizeof(**x) + 1);
-    if (*x)
-        *n_changed = strait_array_values(*x, form, bytes + at_bytes);
-    else
-        strait_error_memory(err, path);
+    float *values = malloc(form->n_elems * sizeof(*values) + 1);
+    if (!values) {
+        free(bytes);
+        return strait_error_memory(err, path);
+    }
+    *n_changed = strait_array_values(values, form, bytes + at_bytes);
+    *x = values;
     free(bytes);
-    return *x ? 0 : -1;
+    return 0;
 }
 
 /* --- writing ------------------------------------------------------------------------------ */
