@@ -12,7 +12,7 @@ static int check_size(const json_t *plan, struct strait_error *err)
     size_t n = 1;
     json_object_foreach (json_object_get(plan, "vary"), pointer, values)
         if (json_array_size(values) > 0 && n <= STRAIT_ASKED_MAX_CANDIDATES)
-            n *= json_array_size(values) < STRAIT_ASKED_MAX_CANDIDATES
+            n *= json_array_size(values) <= STRAIT_ASKED_MAX_CANDIDATES
                      ? json_array_size(values)
                      : STRAIT_ASKED_MAX_CANDIDATES + 1;
     return n <= STRAIT_ASKED_MAX_CANDIDATES
