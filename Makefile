@@ -144,7 +144,7 @@ demo: setup
 	@$(MAKE) $(PARALLEL) all
 	@sh experiments/demo.sh $(BUILD)/strait
 
-BESIDE = $(BUILD)/strait $(BUILD)/tests/faults.so $(MPI_MODULE)
+BESIDE = $(BUILD)/strait $(BUILD)/tests/faults.so $(BUILD)/tests/asked.so $(MPI_MODULE)
 programs: $(SUITES) $(BESIDE)
 tests-only: programs
 	@$(RUN_TESTS) $(QUICK) $(TESTS)
@@ -279,7 +279,10 @@ scale: all vkernel
 # What makes calls of the system fail, for the suite "faults"; make faults tries up to FAULTS calls
 # of each kind in each of six commands: hours for all of them.
 FAULTS ?= 300
+# And what notes which calls they make, for "faults/asked".
 $(BUILD)/tests/faults.so: tests/faults/inject.c
+$(BUILD)/tests/asked.so: tests/faults/record.c
+$(BUILD)/tests/faults.so $(BUILD)/tests/asked.so:
 	@mkdir -p $(@D)
 	@echo "  link $@"
 	$(Q)$(CC) -std=c17 -D_GNU_SOURCE -O1 -g -fPIC -shared -fvisibility=hidden -fno-builtin $(filter-out -Wpedantic,$(WARN)) -o $@ $< -ldl

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "core/hash.h"
+#include "mpi/link_parts.h"
 #include "mpi/mpi_session.h"
 #include "tests/kit/failing/set_clock.h"
 #include "tests/kit/links/fake_mpi.h"
@@ -132,6 +133,7 @@ static void start_of(double rtt1_s, double rtt2_s, unsigned n_runs, bool far, do
         CU_ASSERT_EQUAL(at.n_heard[i][STRAIT_MPI_START], 1);
     }
     CU_ASSERT_EQUAL(at.s.far, far);
+    CU_ASSERT_EQUAL(at.s.link->part_bytes, far ? at.world.part_bytes : (size_t)1 << 30);
     NEAR_NS(at.s.start_ns, 1e9 * (now_s + 0.036 + 2 * fmax(rtt1_s, rtt2_s) + rest_s));
     CU_ASSERT_EQUAL(at.n_heard[0][STRAIT_MPI_START], 0);
     end();
