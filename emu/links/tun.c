@@ -26,15 +26,15 @@ int strait_emu_tun_open(int *index, const char *path, const char *name, struct s
         return refused(fd, path, "open the TUN node", err);
     struct ifreq req = {.ifr_flags = IFF_TUN | IFF_NO_PI | IFF_VNET_HDR};
     strncpy(req.ifr_name, name, sizeof(req.ifr_name) - 1);
-    if (ioctl(fd, TUNSETIFF, &req) != 0)
-        return refused(fd, path, "make a TUN device", err);
     const int header_bytes = STRAIT_EMU_VNET_BYTES;
-    if (ioctl(fd, TUNSETVNETHDRSZ, &header_bytes) != 0)
-        return refused(fd, path, "set the TUN header size", err);
-    if (ioctl(fd, TUNSETOFFLOAD, (unsigned long)(TUN_F_CSUM | TUN_F_TSO4)) != 0)
-        return refused(fd, path, "switch on TUN segmentation offload", err);
-    *index = (int)if_nametoindex(req.ifr_name);
-    if (*index == 0)
-        return refused(fd, path, "find the TUN device", err);
+    const unsigned long offload = TUN_F_CSUM | TUN_F_TSO4;
+    const char *const failed =
+        ioctl(fd, TUNSETIFF, &req) != 0                     ? "make a TUN device"
+        : ioctl(fd, TUNSETVNETHDRSZ, &header_bytes) != 0    ? "set the TUN header size"
+        : ioctl(fd, TUNSETOFFLOAD, offload) != 0            ? "switch on TUN segmentation offload"
+        : (*index = (int)if_nametoindex(req.ifr_name)) == 0 ? "find the TUN device"
+                                                            : NULL;
+    if (failed)
+        return refused(fd, path, failed, err);
     return fd;
 }

@@ -1,11 +1,15 @@
 /* The emulated network without rights, and where it cannot be. */
+#include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
+#include "emu/links/qdisc_probe.h"
 #include "tests/kit/judged.h"
 #include "tests/kit/links/net_world.h"
 
@@ -109,8 +113,82 @@ static void refusals(void)
                            "expected a rate above 0 for the in link of node 1, found -5 bps");
 }
 
+/* One whose root directory is not the machine's can make no namespace at all. */
+struct unable {
+    struct strait_emu_ability ability;
+    struct strait_emu_qdisc_support support;
+    struct strait_error without_processes[2]; /* who may not start any */
+    int status[4];
+};
+
+static void as_nobody(struct unable *u, const char *folder)
+{
+    const struct rlimit none = {0, 0};
+    if (chroot(folder) != 0 || chdir("/") != 0 || setgroups(0, NULL) != 0 || setgid(65534) != 0 ||
+        setuid(65534) != 0)
+        return;
+    u->status[0] = strait_emu_net_probe(&u->ability, NULL, NULL);
+    u->status[1] = strait_emu_qdisc_support_probe(&u->support, NULL);
+    struct strait_emu_ability ignored;
+    struct strait_emu_qdisc_support ignored_too;
+    setrlimit(RLIMIT_NPROC, &none);
+    u->status[2] = strait_emu_net_probe(&ignored, NULL, &u->without_processes[0]);
+    u->status[3] = strait_emu_qdisc_support_probe(&ignored_too, &u->without_processes[1]);
+}
+
+static void says(const struct strait_emu_answer *a, const char *reason)
+{
+    CU_ASSERT_FALSE(a->yes);
+    CU_ASSERT_STRING_EQUAL(a->reason, reason);
+}
+
+static void unable(void)
+{
+    static const char untried[] = "not tried: no network namespace to try it in";
+    char folder[] = "/tmp/strait-test-XXXXXX";
+    struct unable *u =
+        mmap(NULL, sizeof(*u), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    CU_ASSERT_FATAL(u != MAP_FAILED && mkdtemp(folder) != NULL);
+    if (getuid() != 0) {
+        strait_test_skip("only root may change its root directory");
+    } else {
+        for (int i = 0; i < 4; i++)
+            u->status[i] = 7;
+        fflush(stdout);
+        const pid_t child = fork();
+        if (child == 0) {
+            as_nobody(u, folder);
+            _exit(0);
+        }
+        waitpid(child, NULL, 0);
+        CU_ASSERT_EQUAL(u->status[0], 0);
+        CU_ASSERT_EQUAL(u->status[1], 0);
+        says(&u->ability.in_place, "cannot make a network namespace: Operation not permitted");
+        says(&u->ability.userns, "cannot make a user namespace: Operation not permitted");
+        says(&u->ability.tun, untried);
+        says(&u->ability.tbf, untried);
+        says(&u->ability.netem, untried);
+        says(&u->ability.ping, untried);
+        CU_ASSERT_STRING_EQUAL(u->ability.congestion, "");
+        says(&u->support.veth, untried);
+        says(&u->support.bridge, untried);
+        says(&u->support.htb, untried);
+        for (int i = 0; i < 2; i++) {
+            CU_ASSERT_EQUAL(u->status[2 + i], -1);
+            CU_ASSERT_EQUAL(u->without_processes[i].code, STRAIT_ERR_SYSTEM);
+            CU_ASSERT_EQUAL(u->without_processes[i].saved_errno, EAGAIN);
+            CU_ASSERT_STRING_EQUAL(u->without_processes[i].text,
+                                   "cannot start a child to try what is possible: Resource "
+                                   "temporarily unavailable");
+        }
+    }
+    munmap(u, sizeof(*u));
+    rmdir(folder);
+}
+
 static const struct strait_test tests[] = {
     {"an ordinary user has the same network with a TUN node of the test", ordinary_user},
     {"what cannot be is refused with the reason", refusals},
+    {"who can make no namespace, or no process, is told so", unable},
 };
 STRAIT_SUITE("emu/links/userns", tests);
