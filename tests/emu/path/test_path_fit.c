@@ -84,7 +84,33 @@ static void jitter(void)
     const struct strait_path_train t = {p, 1001, 1001, 100, false};
     const struct strait_path_figure f = strait_path_fit_jitter(&t);
     CU_ASSERT_DOUBLE_EQUAL(f.value, 0.002, 1e-9);
-    CU_ASSERT(f.error > 0 && f.error < 1e-4);
+    CU_ASSERT_DOUBLE_EQUAL(f.error, 0.002 * sqrt(2 * 0.0475 / 1001), 1e-12);
+    CU_ASSERT_EQUAL(f.n, 1001);
+}
+
+/* Sixteen packets say something, fifteen nothing; nor do those that all came at once, or a rate
+ * that is not known. */
+static void too_few(void)
+{
+    struct strait_path_packet p[N];
+    struct strait_path_train t = at_once(p);
+    t.n_arrived = 16;
+    CU_ASSERT_DOUBLE_EQUAL(strait_path_fit_rate(&t).value, 1e7, 1);
+    CU_ASSERT_EQUAL(strait_path_fit_rate(&t).n, 14);
+    /* delays of 101, 102, ... 116 ms: all 15 ms of it, over 1.8 */
+    CU_ASSERT_DOUBLE_EQUAL(strait_path_fit_jitter(&t).value, 0.015 / 1.8, 1e-9);
+    CU_ASSERT_DOUBLE_EQUAL(strait_path_fit_queue(&t, 1e7, 0).value, 16 * 1250, 1);
+    CU_ASSERT_EQUAL(strait_path_fit_queue(&t, 1e7, 0).n, 16);
+    CU_ASSERT(isnan(strait_path_fit_queue(&t, 0, 0).value));
+    CU_ASSERT(isnan(strait_path_fit_queue(&t, NAN, 0).value));
+    t.n_arrived = 15;
+    CU_ASSERT(isnan(strait_path_fit_rate(&t).value) && strait_path_fit_rate(&t).n == 0);
+    CU_ASSERT(isnan(strait_path_fit_jitter(&t).value) && isnan(strait_path_fit_jitter(&t).error));
+    CU_ASSERT(isnan(strait_path_fit_queue(&t, 1e7, 0).value));
+    t.n_arrived = N;
+    for (uint32_t i = 0; i < N; i++)
+        p[i].arrived_s = 105;
+    CU_ASSERT(isnan(strait_path_fit_rate(&t).value));
 }
 
 /* 1000 packets at once into a queue of 100: 100 pass, the last has waited 99 ms more than the
@@ -137,6 +163,7 @@ static const struct strait_test tests[] = {
     {"the rate's error is that of a line's slope", rate_error},
     {"loss is a share, with a binomial error", loss},
     {"jitter is what spreads uniform delays", jitter},
+    {"fewer than sixteen packets say nothing", too_few},
     {"a full queue is as long as its last packet waited", queue},
     {"a median and its error", median},
     {"figures are averaged by their readings, without those that were not found", mean},
