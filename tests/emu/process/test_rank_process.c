@@ -1,6 +1,9 @@
 /* The process of a rank by itself, with the test as its supervisor: what it says and hears, and the
  * figures that it leaves. */
 #include "emu/process/rank_process.h"
+#include <math.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -87,6 +90,173 @@ static void begins_late(void)
     world_release(&w);
 }
 
+/* --- ranks of a run whose supervisor is the test ------------------------------------------------ */
+
+enum { LARGE_BYTES = 64000000 };
+
+struct few {
+    struct world w;
+    struct strait_emu_shared *shared;
+    int control[2];
+    FILE *logs[2];
+    pid_t pids[2];
+};
+
+static bool one_stream(const struct strait_run *run, int src, int dst, int channel)
+{
+    (void)run;
+    return src == 1 && dst == 0 && channel == 0;
+}
+
+/* Two ranks over the loopback device, which have connected. */
+static void begin_few(struct few *f, void (*rank_main)(struct strait_rank *r))
+{
+    struct strait_error err = {0};
+    world_init(&f->w, 2, 1e9, 0.01);
+    f->w.run.uses_stream = one_stream;
+    f->w.run.rank_main = rank_main;
+    f->shared = strait_emu_shared_new(&f->w.run, 2, 1, &err);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(f->shared);
+    fflush(stdout);
+    for (int i = 0; i < 2; i++) {
+        int pair[2];
+        f->logs[i] = tmpfile();
+        CU_ASSERT_FATAL(f->logs[i] &&
+                        socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) == 0);
+        f->control[i] = pair[0];
+        f->pids[i] = fork();
+        CU_ASSERT_FATAL(f->pids[i] >= 0);
+        if (f->pids[i] == 0) {
+            for (int k = 0; k <= i; k++)
+                close(f->control[k]);
+            strait_emu_rank_main(&(struct strait_emu_rank_plan){.run = &f->w.run,
+                                                                .backend = &strait_emu,
+                                                                .shared = f->shared,
+                                                                .me = i,
+                                                                .control = pair[1],
+                                                                .log = fileno(f->logs[i])});
+        }
+        close(pair[1]);
+    }
+    for (int i = 0; i < 2; i++)
+        CU_ASSERT_EQUAL(hear(f->control[i]), STRAIT_EMU_LISTENING);
+    for (int i = 0; i < 2; i++)
+        say(f->control[i], STRAIT_EMU_CONNECT);
+    for (int i = 0; i < 2; i++)
+        CU_ASSERT_EQUAL(hear(f->control[i]), STRAIT_EMU_READY);
+    f->shared->start_ns = strait_proc_mono_ns();
+}
+
+/* All of them have said that they are done. */
+static void end_few(struct few *f, int status_of_0)
+{
+    int status;
+    for (int i = 0; i < 2; i++)
+        say(f->control[i], STRAIT_EMU_END);
+    for (int i = status_of_0 != 0; i < 2; i++)
+        CU_ASSERT_EQUAL(hear(f->control[i]), STRAIT_EMU_BYE);
+    for (int i = 0; i < 2; i++) {
+        close(f->control[i]);
+        CU_ASSERT_EQUAL(waitpid(f->pids[i], &status, 0), f->pids[i]);
+        CU_ASSERT(WIFEXITED(status));
+        CU_ASSERT_EQUAL(WEXITSTATUS(status), i == 0 ? status_of_0 : 0);
+    }
+}
+
+static void release_few(struct few *f)
+{
+    for (int i = 0; i < 2; i++)
+        fclose(f->logs[i]);
+    strait_emu_shared_free(f->shared);
+    world_release(&f->w);
+}
+
+static void one_message(struct strait_rank *r)
+{
+    struct strait_message m;
+    if (r->me == 0) {
+        r->backend->ops->recv(r, &m, 1, 0, INFINITY);
+        board_of(r)->numbers[0][0] = (double)m.packet->payload_bytes;
+        strait_packet_drop(m.packet);
+        return;
+    }
+    struct strait_packet *p = strait_packet_new(0);
+    if (!p)
+        abort();
+    p->payload_bytes = LARGE_BYTES;
+    r->backend->ops->send(r, 0, 0, 0, p, false);
+    board_of(r)->numbers[1][0] = 1;
+}
+
+/* More than the kernel keeps is on its way to a rank that stands still: who sent it is not done,
+ * though its program has ended. */
+static void drains(void)
+{
+    struct few f;
+    begin_few(&f, one_message);
+    CU_ASSERT_EQUAL(kill(f.pids[0], SIGSTOP), 0);
+    say(f.control[1], STRAIT_EMU_GO);
+    struct pollfd p = {.fd = f.control[1], .events = POLLIN};
+    CU_ASSERT_EQUAL(poll(&p, 1, 300), 0);
+    CU_ASSERT_EQUAL(kill(f.pids[0], SIGCONT), 0);
+    say(f.control[0], STRAIT_EMU_GO);
+    CU_ASSERT_EQUAL(hear(f.control[1]), STRAIT_EMU_DONE);
+    CU_ASSERT_EQUAL(hear(f.control[0]), STRAIT_EMU_DONE);
+    end_few(&f, 0);
+    CU_ASSERT_EQUAL(f.w.board->numbers[1][0], 1);
+    CU_ASSERT_EQUAL(f.w.board->numbers[0][0], LARGE_BYTES);
+    const struct strait_emu_rank_shared *r = f.shared->ranks;
+    CU_ASSERT_EQUAL(r[1].bytes_sent, LARGE_BYTES + 96);
+    CU_ASSERT_EQUAL(r[0].bytes_received, r[1].bytes_sent);
+    CU_ASSERT_EQUAL(r[0].bytes_sent + r[1].bytes_received, 0);
+    CU_ASSERT_AT_LEAST(r[0].returned_s, r[1].returned_s);
+    CU_ASSERT_EQUAL(r[0].state.n_landed, 1);
+    CU_ASSERT_EQUAL(r[1].state.n_sent, 1);
+    release_few(&f);
+}
+
+/* Rank 0 waits for a message that nobody sends, and whose log lacks memory. */
+static void waits(struct strait_rank *r)
+{
+    struct strait_message m;
+    if (r->me == 0)
+        r->run->logs[0].no_memory = board_of(r)->numbers[1][1] > 0;
+    board_of(r)->numbers[r->me][0] = 1;
+    if (r->me == 0)
+        r->backend->ops->recv(r, &m, 1, 0, INFINITY);
+    board_of(r)->numbers[r->me][0] = 2;
+}
+
+static void stopped(bool no_memory)
+{
+    struct few f;
+    begin_few(&f, waits);
+    f.w.board->numbers[1][1] = no_memory;
+    for (int i = 0; i < 2; i++)
+        say(f.control[i], STRAIT_EMU_GO);
+    CU_ASSERT_EQUAL(hear(f.control[1]), STRAIT_EMU_DONE);
+    say(f.control[0], STRAIT_EMU_STOP);
+    CU_ASSERT_EQUAL(hear(f.control[0]), STRAIT_EMU_DONE);
+    end_few(&f, no_memory ? EXIT_FAILURE : 0);
+    CU_ASSERT_EQUAL(f.w.board->numbers[0][0], 1); /* it was parked where it waited */
+    CU_ASSERT_EQUAL(f.w.board->numbers[1][0], 2);
+    const struct strait_proc_state *s = &f.shared->ranks[0].state;
+    CU_ASSERT_EQUAL(s->has_error, no_memory ? 2 : 0);
+    CU_ASSERT_STRING_EQUAL(s->error.text, no_memory ? "memory ran out for spans" : "");
+    CU_ASSERT_EQUAL(s->error.code, no_memory ? STRAIT_ERR_NOMEM : STRAIT_OK);
+    release_few(&f);
+}
+
+static void is_stopped(void)
+{
+    stopped(false);
+}
+
+static void lacks_memory(void)
+{
+    stopped(true);
+}
+
 /* Three threads waited 1.5, 0.25 and 0 s; one has just ended, and one says nothing that counts. */
 static void waited(void)
 {
@@ -108,6 +278,9 @@ static void waited(void)
 
 static const struct strait_test tests[] = {
     {"a rank that is told late to go stood still until then", begins_late},
+    {"a rank is done when all that it sent has been carried", drains},
+    {"a rank that is told to stop parks what waits", is_stopped},
+    {"a rank whose spans lack memory says so at its end", lacks_memory},
     {"what threads waited for a processor is summed", waited},
 };
 STRAIT_SUITE("emu/process/rank_process", tests);
