@@ -48,6 +48,8 @@ static void become(char *words, uint32_t n_words, const int streams[N_STREAMS])
         argv[i] = words;
         words += strlen(words) + 1;
     }
+    for (int s = 1; s < NSIG; s++) /* what this program ignores is its own affair */
+        signal(s, SIG_DFL);
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     for (int i = 0; i < N_STREAMS; i++)

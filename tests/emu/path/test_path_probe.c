@@ -2,6 +2,7 @@
  * that outlives them. */
 #include "emu/path/path_probe.h"
 #include <arpa/inet.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -128,6 +129,21 @@ static void visit(const char *port, const char *text)
     close(fd);
 }
 
+/* One that gives orders, waits for the first answer, and leaves. */
+static void visit_with(const char *port, const struct strait_path_order *orders, int n)
+{
+    const struct sockaddr_in to = loopback(atoi(port));
+    struct strait_error err = {0};
+    struct strait_path_end e = {.who = "there",
+                                .tcp = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+    CU_ASSERT_EQUAL_FATAL(connect(e.tcp, (const struct sockaddr *)&to, sizeof(to)), 0);
+    for (int i = 0; i < n; i++)
+        CU_ASSERT_EQUAL(strait_path_tell(&e, &orders[i], &err), 0);
+    struct pollfd p = {.fd = e.tcp, .events = POLLIN};
+    CU_ASSERT_EQUAL(poll(&p, 1, 60000), 1);
+    close(e.tcp);
+}
+
 /* With nobody to tell it ends with the first; else it tells of each and serves the next. */
 static void outlives(void)
 {
@@ -152,6 +168,18 @@ static void outlives(void)
         CU_ASSERT_CONTAINS(line, i == 0 ? "the other end closed the connection"
                                         : "expected strait calibrate net of this version");
     }
+    /* asked for packets before any came, by which it knows where to; and to tell of a train to one
+     * that has left without reading its answers */
+    static const struct strait_path_order give = {
+        .word = STRAIT_PATH_GIVE, .n = 1, .payload_bytes = STRAIT_PATH_HEAD_BYTES};
+    struct strait_path_order asked[] = {
+        {.word = STRAIT_PATH_HELLO}, {.word = STRAIT_PATH_TAKE}, {.word = STRAIT_PATH_TAKEN}};
+    visit_with(port, &give, 1);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(fgets(line, sizeof(line), said));
+    CU_ASSERT_CONTAINS(line, "no packet of the other end came");
+    visit_with(port, asked, 3);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(fgets(line, sizeof(line), said));
+    CU_ASSERT_CONTAINS(line, "the connection broke");
     CU_ASSERT_EQUAL(waitpid(child, NULL, WNOHANG), 0);
     kill(child, SIGKILL);
     waitpid(child, NULL, 0);
