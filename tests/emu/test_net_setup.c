@@ -1,5 +1,6 @@
 /* What an emulated network is built with. */
 #include <math.h>
+#include "emu/links/qdisc.h"
 #include "emu/net_setup.h"
 #include "tests/kit/emu_world.h"
 #include "tests/kit/suite.h"
@@ -41,10 +42,37 @@ static void windows(void)
     world_init(&w, 2, 1e8, 0.01);
     w.run.uses_stream = from_the_last;
     CU_ASSERT_EQUAL(window_of(&w), 4194304);
+    for (int i = 0; i < 2; i++) /* no limit at all */
+        w.network->out[i].rate_bits_per_s = w.network->in[i].rate_bits_per_s = INFINITY;
+    CU_ASSERT_EQUAL(window_of(&w), 4194304);
     world_release(&w);
+}
+
+/* Only the kernel's buckets lend: the most of all links, of each at its least rate, in virtual
+ * time. */
+static void credits(void)
+{
+    for (int way = 0; way < 2; way++)
+        for (int k = 0; k < 2; k++) {
+            struct world w;
+            struct strait_emu_qdisc q;
+            const double dilation = k == 0 ? 1 : 4;
+            world_init(&w, 3, 1e9, 0.02);
+            struct strait_link *slow = way == 0 ? &w.network->out[0] : &w.network->in[2];
+            slow->rate_bits_per_s = 5e6;
+            strait_emu_qdisc_of_step(&q, slow, 5e6, w.network->overhead_bytes, dilation,
+                                     strait_emu_qdisc_late_s());
+            const double wanted_s = strait_emu_qdisc_credit_s(&q) / dilation;
+            CU_ASSERT(wanted_s > 0);
+            CU_ASSERT_EQUAL(strait_emu_net_setup_credit_s(&w.run, dilation, STRAIT_EMU_KERNEL),
+                            wanted_s);
+            CU_ASSERT_EQUAL(strait_emu_net_setup_credit_s(&w.run, dilation, STRAIT_EMU_RELAY), 0);
+            world_release(&w);
+        }
 }
 
 static const struct strait_test tests[] = {
     {"a stream's window holds its path, as far as streams go", windows},
+    {"the slowest link's bucket lends most", credits},
 };
 STRAIT_SUITE("emu/net_setup", tests);

@@ -237,6 +237,14 @@ static void started(void)
              ";; esac",
              job, job);
     write_kernel(w.stock, says);
+    static const char *const old[] = {"guest/pid", "guest/mconsole", "status", "stdout", "stderr"};
+    snprintf(file, sizeof(file), "%s/guest", job);
+    CU_ASSERT_EQUAL_FATAL(mkdir(file, 0755), 0);
+    for (size_t i = 0; i < sizeof(old) / sizeof(*old); i++) { /* of a guest that was killed */
+        snprintf(file, sizeof(file), "%s/%s", job, old[i]);
+        FILE *f = fopen(file, "we");
+        CU_ASSERT_FATAL(f && fputs("9", f) >= 0 && fclose(f) == 0);
+    }
     const struct strait_emu_uml_plan plan = {.argv = argv,
                                              .folder = "/home",
                                              .job = job,
@@ -246,6 +254,10 @@ static void started(void)
                                              .limit_s = 60};
     CU_ASSERT_EQUAL(strait_emu_uml_run(&plan, &err), 7);
     CU_ASSERT_STRING_EQUAL(err.text, "");
+    for (size_t i = 0; i < sizeof(old) / sizeof(*old); i++) {
+        snprintf(file, sizeof(file), "%s/%s", job, old[i]);
+        CU_ASSERT_EQUAL(access(file, F_OK) == 0, strcmp(old[i], "status") == 0);
+    }
     snprintf(file, sizeof(file), "%s/console", job);
     char *console = folder_text("/", file);
     CU_ASSERT_EQUAL(

@@ -117,6 +117,9 @@ static void as_shipped(void)
         CU_ASSERT_EQUAL_FATAL(strait_model_load(&shipped, names[i], &err), 0);
         CU_ASSERT_EQUAL_FATAL(m->n_rows, shipped->n_rows);
         CU_ASSERT_EQUAL(m->fwd_flop_per_sample, shipped->fwd_flop_per_sample);
+        CU_ASSERT_EQUAL(m->batch, 1); /* three times the forward pass in a step of 1 s */
+        CU_ASSERT_DOUBLE_EQUAL(m->device_flop_per_s, 3 * m->fwd_flop_per_sample, 1);
+        CU_ASSERT_STRING_EQUAL(m->inferred, "");
         for (size_t r = 0; r < m->n_rows; r++) {
             CU_ASSERT_STRING_EQUAL(m->rows[r].layer, shipped->rows[r].layer);
             CU_ASSERT_EQUAL(m->rows[r].n_elems, shipped->rows[r].n_elems);
