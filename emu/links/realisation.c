@@ -40,14 +40,9 @@ int strait_emu_no_ipv6(struct strait_error *err)
 
 int strait_emu_namespace_new(struct strait_error *err)
 {
-    if (unshare(CLONE_NEWNET) != 0) {
-        const int saved = errno;
-        strait_error_set(err, STRAIT_ERR_HOST, NULL, "cannot make a network namespace: %s",
-                         strerror(saved));
-        if (err && err->saved_errno == 0)
-            err->saved_errno = saved;
-        return -1;
-    }
+    if (unshare(CLONE_NEWNET) != 0)
+        return strait_error_set(err, STRAIT_ERR_HOST, NULL, "cannot make a network namespace: %s",
+                                strerror(errno));
     const int fd = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
     return fd < 0 ? strait_error_system(err, "/proc/thread-self/ns/net", "cannot open it") : fd;
 }

@@ -13,10 +13,7 @@ static int refused(int fd, const char *path, const char *what, struct strait_err
     const int saved = errno;
     if (fd >= 0)
         close(fd);
-    strait_error_set(err, STRAIT_ERR_HOST, path, "cannot %s: %s", what, strerror(saved));
-    if (err && err->saved_errno == 0)
-        err->saved_errno = saved;
-    return -1;
+    return strait_error_set(err, STRAIT_ERR_HOST, path, "cannot %s: %s", what, strerror(saved));
 }
 
 int strait_emu_tun_open(int *index, const char *path, const char *name, struct strait_error *err)

@@ -33,11 +33,7 @@ static int write_file(const char *path, const char *text)
 
 static int not_allowed(const char *what, struct strait_error *err)
 {
-    const int saved = errno;
-    strait_error_set(err, STRAIT_ERR_HOST, NULL, "cannot %s: %s", what, strerror(saved));
-    if (err && err->saved_errno == 0)
-        err->saved_errno = saved;
-    return -1;
+    return strait_error_set(err, STRAIT_ERR_HOST, NULL, "cannot %s: %s", what, strerror(errno));
 }
 
 int strait_emu_launch_userns(struct strait_error *err)
