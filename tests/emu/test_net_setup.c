@@ -71,8 +71,51 @@ static void credits(void)
         }
 }
 
+/* A probe that is off is tried three times, of ten pings of 84 bytes; the first of two equal ranks
+ * stands for both. */
+static void probes(void)
+{
+    struct world w;
+    struct strait_error err = {0};
+    struct strait_emu_net *net = NULL;
+    struct strait_emu_counters c[3] = {{0}};
+    struct strait_emu_probe found[STRAIT_EMU_MAX_PROBES];
+    int n = 0;
+    world_init(&w, 3, 1e9, 0.004);
+    struct strait_emu_shared *s = strait_emu_shared_new(&w.run, 1, 1, &err);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(s);
+    if (strait_emu_net_setup_build(&net, &w.run, s, 1, NULL, STRAIT_EMU_RELAY, NULL, &err) != 0) {
+        CU_ASSERT_EQUAL(err.code, STRAIT_ERR_HOST);
+        strait_test_skip(err.text);
+    } else {
+        for (int i = 0; i < 3; i++) /* said to be far more than was built */
+            w.network->out[i].delay_s = w.network->in[i].delay_s = 5;
+        CU_ASSERT_EQUAL(strait_emu_net_setup_probe(found, &n, net, &w.run, 1, &err), 0);
+        CU_ASSERT_EQUAL(n, 1);
+        CU_ASSERT_EQUAL(found[0].from, 0);
+        CU_ASSERT_EQUAL(found[0].to, 1);
+        CU_ASSERT_DOUBLE_EQUAL(found[0].expected_s, 20, 0.001);
+        CU_ASSERT_AT_LEAST(found[0].rtt_s, 0.0039); /* ping prints tenths of a millisecond */
+        CU_ASSERT_AT_MOST(found[0].rtt_s, 5);
+        for (int i = 0; i < 3; i++)
+            CU_ASSERT_EQUAL(strait_emu_net_counters(&c[i], net, i, &err), 0);
+        CU_ASSERT_EQUAL(c[0].tx_bytes, 3 * 10 * 84);
+        CU_ASSERT_EQUAL(c[1].tx_bytes, 3 * 10 * 84);
+        CU_ASSERT_EQUAL(c[2].tx_bytes, 0);
+        w.network->in[2].delay_s = 4; /* now each for itself; and what loses is not probed */
+        w.network->out[1].loss_ratio = 0.1;
+        CU_ASSERT_EQUAL(strait_emu_net_setup_probe(found, &n, net, &w.run, 1, &err), 0);
+        CU_ASSERT_EQUAL(n, 1);
+        CU_ASSERT_EQUAL(found[0].to, 2);
+        strait_emu_net_free(net);
+    }
+    strait_emu_shared_free(s);
+    world_release(&w);
+}
+
 static const struct strait_test tests[] = {
     {"a stream's window holds its path, as far as streams go", windows},
+    {"a delay that is off is probed three times, of each kind of rank", probes},
     {"the slowest link's bucket lends most", credits},
 };
 STRAIT_SUITE("emu/net_setup", tests);
