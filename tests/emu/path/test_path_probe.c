@@ -196,6 +196,51 @@ static void outlives(void)
     CU_ASSERT_EQUAL(status, 0);
 }
 
+/* Over the loopback device, whose figures are the machine's: how many readings each one has, and
+ * what a path cannot be. */
+static void counts(void)
+{
+    char port[8];
+    int status = -1;
+    struct strait_error err = {0};
+    struct strait_path found;
+    close(listen_somewhere(port));
+    fflush(stdout);
+    const pid_t child = fork();
+    if (child == 0) {
+        struct strait_error own = {0};
+        _exit(strait_path_serve(port, NULL, &own) == 0 ? 0 : 1);
+    }
+    const struct strait_path_plan plan = {.host = "127.0.0.1",
+                                          .port = port,
+                                          .n_apart = 50,
+                                          .max_burst_bytes = 2e5,
+                                          .overhead_bytes = 24,
+                                          .connect_s = 60};
+    CU_ASSERT_EQUAL(strait_path_probe(&found, &plan, &err), 0);
+    CU_ASSERT_STRING_EQUAL(err.text, "");
+    CU_ASSERT_EQUAL(waitpid(child, &status, 0), child);
+    CU_ASSERT_EQUAL(status, 0);
+    CU_ASSERT_EQUAL(found.rtt_s.n, 2 * 64);
+    CU_ASSERT_EQUAL(found.message_s.n, 64);
+    CU_ASSERT(strlen(found.congestion) > 2);
+    const struct strait_path_direction *d[] = {&found.up, &found.down};
+    for (int i = 0; i < 2; i++) {
+        const size_t n_jitter = d[i]->jitter.n;
+        strait_test_context("%s", i == 0 ? "up" : "down");
+        CU_ASSERT_EQUAL(d[i]->loss.n, 50);
+        CU_ASSERT_AT_MOST(d[i]->loss.value, 0.5);
+        CU_ASSERT(n_jitter <= 50 ||
+                  (n_jitter > 200 && n_jitter <= 400)); /* again where it jitters */
+        /* four bursts of the same size, of 2e5 bytes at most: 133 packets of 1506 */
+        CU_ASSERT_AT_MOST(d[i]->rate.n, 4 * 133);
+        CU_ASSERT_AT_LEAST(d[i]->rate.n, 40);
+        CU_ASSERT(d[i]->rate.value > 0);
+        CU_ASSERT_AT_MOST(d[i]->queue.n, 4 * 133);
+        CU_ASSERT_AT_LEAST(d[i]->queue.value, 1000);
+    }
+}
+
 static void no_port(void)
 {
     char port[8];
@@ -213,6 +258,7 @@ static const struct strait_test tests[] = {
     {"where nobody listens, and names of nothing", nobody},
     {"ends that hang up or are no strait", strangers},
     {"a listener outlives clients that fail, and tells of them", outlives},
+    {"figures have as many readings as were sent", counts},
     {"a port that is taken or is none", no_port},
 };
-STRAIT_SUITE("emu/path/path_probe", tests);
+STRAIT_SUITE_WITH("emu/path/path_probe", tests, .slow_s = 6);
