@@ -363,7 +363,7 @@ static void clocks(void)
 static void in_parts(bool is_far)
 {
     static struct part parts[N];
-    size_t n = 0, n_hellos[N] = {0}, n_starts = 0;
+    size_t n = 0, n_hellos[N] = {0}, n_starts = 0, n_words[STRAIT_MPI_FAILED + 1] = {0};
     bool found_far = false;
     box.is_far = is_far;
     run(parts, stream);
@@ -378,12 +378,26 @@ static void in_parts(bool is_far)
             continue;
         const struct strait_mpi_note *note = it->data;
         n_hellos[it->src] += note->word == STRAIT_MPI_HELLO;
+        n_words[note->word]++;
+        CU_ASSERT_EQUAL(it->src == 0,
+                        note->word == STRAIT_MPI_PING || note->word == STRAIT_MPI_LOOK ||
+                            note->word == STRAIT_MPI_START || note->word == STRAIT_MPI_END ||
+                            (note->word == STRAIT_MPI_HELLO && it->dst == 1));
         if (note->word == STRAIT_MPI_START) {
             found_far = note->unasked;
             n_starts++;
         }
     }
     CU_ASSERT_EQUAL(n_starts, N - 1);
+    CU_ASSERT_EQUAL(n_words[STRAIT_MPI_HERE],
+                    1); /* each is said once, and each question answered */
+    CU_ASSERT_EQUAL(n_words[STRAIT_MPI_READY], 1);
+    CU_ASSERT_EQUAL(n_words[STRAIT_MPI_END], 1);
+    CU_ASSERT_EQUAL(n_words[STRAIT_MPI_STOP] + n_words[STRAIT_MPI_FAILED], 0);
+    CU_ASSERT_AT_LEAST(n_words[STRAIT_MPI_PING], 24);
+    CU_ASSERT_EQUAL(n_words[STRAIT_MPI_PONG], n_words[STRAIT_MPI_PING]);
+    CU_ASSERT_AT_LEAST(n_words[STRAIT_MPI_LOOK], 1);
+    CU_ASSERT_EQUAL(n_words[STRAIT_MPI_STATUS], n_words[STRAIT_MPI_LOOK]);
     CU_ASSERT(found_far || !is_far);
     CU_ASSERT_EQUAL(n, found_far ? N_PARTS_FAR : N_PARTS_NEAR);
     for (int i = 0; i < N; i++) {
