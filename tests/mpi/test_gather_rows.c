@@ -163,6 +163,15 @@ static void flags(void)
     flags_of(0.5, 0, 0.006,
              "jobs of rank 0 ended 6.0 ms late, in all: its processors had other work");
     flags_of(1, 0, 0.006, NULL);
+    begin(); /* of two that are as late the first is named */
+    parts[0].s.returned_s = 0.5;
+    for (int i = N - 1; i >= 0; i--) {
+        parts[i].s.rank.slots.slip_sum_s = 0.006;
+        tell(i);
+    }
+    CU_ASSERT_EQUAL(json_array_size(facts.flags), 1);
+    CU_ASSERT_CONTAINS(json_string_value(json_array_get(facts.flags, 0)), "jobs of rank 0 ended");
+    end();
 }
 
 static void gather_fails(enum strait_error_code code, const char *text)

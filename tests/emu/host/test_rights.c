@@ -11,6 +11,7 @@
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "tests/kit/emu_world.h"
@@ -35,6 +36,7 @@ static double status_of(const char *key)
 enum { HAS_FILTER = 0 };
 #else
 enum { HAS_FILTER = 1 };
+#define WITH_FILTER
 #endif
 
 enum { EFFECTIVE, PERMITTED, BOUNDING, NO_NEW_PRIVS, MOUNTED, FILTERS, N_NOTES };
@@ -135,9 +137,116 @@ static void system_calls_can_be_given_up(void)
         CU_ASSERT_EQUAL(refuse_and_try(), 0);
 }
 
+/* With arguments that none of them takes: bad addresses, files and flags. So they do nothing where
+ * they are not refused, and say something else. */
+#ifdef WITH_FILTER
+static const long refused[] = {
+    SYS_execve,
+    SYS_execveat,
+    SYS_ptrace,
+    SYS_process_vm_readv,
+    SYS_process_vm_writev,
+    SYS_kcmp,
+    SYS_mount,
+    SYS_umount2,
+    SYS_pivot_root,
+    SYS_chroot,
+    SYS_setns,
+    SYS_unshare,
+    SYS_open_tree,
+    SYS_move_mount,
+    SYS_fsopen,
+    SYS_fsconfig,
+    SYS_fsmount,
+    SYS_fspick,
+    SYS_name_to_handle_at,
+    SYS_open_by_handle_at,
+    SYS_swapon,
+    SYS_swapoff,
+    SYS_quotactl,
+    SYS_init_module,
+    SYS_finit_module,
+    SYS_delete_module,
+    SYS_kexec_load,
+    SYS_kexec_file_load,
+    SYS_reboot,
+    SYS_bpf,
+    SYS_perf_event_open,
+    SYS_userfaultfd,
+    SYS_io_uring_setup,
+    SYS_io_uring_enter,
+    SYS_io_uring_register,
+    SYS_add_key,
+    SYS_request_key,
+    SYS_keyctl,
+    SYS_acct,
+    SYS_syslog,
+    SYS_settimeofday,
+    SYS_clock_settime,
+    SYS_clock_adjtime,
+    SYS_adjtimex,
+    SYS_sethostname,
+    SYS_setdomainname,
+    SYS_personality,
+#if defined(__x86_64__)
+    SYS_iopl,
+    SYS_ioperm,
+    SYS_modify_ldt,
+#endif
+};
+/* Neighbours of these, what ranks need, and the first and the last numbers. */
+static const long allowed[] = {
+    SYS_read,   SYS_write,      SYS_close,  SYS_futex,  SYS_sendmsg, SYS_recvmsg,         SYS_mmap,
+    SYS_munmap, SYS_epoll_ctl,  SYS_openat, SYS_getpid, SYS_gettid,  SYS_clock_nanosleep, SYS_prctl,
+    SYS_getcpu, SYS_close_range};
+
+static bool is_refused(long number)
+{
+    errno = 0;
+    return syscall(number, -1L, -1L, -1L, -1L, -1L, -1L) == -1 && errno == EPERM;
+}
+#endif
+
+static void each_system_call(void)
+{
+#ifdef WITH_FILTER
+    int status = -1;
+    if (prctl(PR_GET_SECCOMP) < 0) {
+        strait_test_skip("this kernel has no filters of system calls");
+        return;
+    }
+    fflush(stdout);
+    const pid_t pid = fork();
+    CU_ASSERT_FATAL(pid >= 0);
+    if (pid == 0) {
+        CU_ASSERT_EQUAL(prctl(PR_SET_NO_NEW_PRIVS, 1UL, 0UL, 0UL, 0UL), 0);
+        CU_ASSERT_EQUAL(strait_emu_syscalls_refuse(NULL), 0);
+        for (size_t i = 0; i < sizeof(refused) / sizeof(*refused); i++) {
+            strait_test_context("call %ld", refused[i]);
+            CU_ASSERT(is_refused(refused[i]));
+        }
+        for (size_t i = 0; i < sizeof(allowed) / sizeof(*allowed); i++) {
+            strait_test_context("call %ld", allowed[i]);
+            CU_ASSERT_FALSE(is_refused(allowed[i]));
+        }
+#if defined(__x86_64__)
+        strait_test_context("%s", "calls with 32-bit pointers");
+        CU_ASSERT(is_refused(0x40000000 + SYS_getpid));
+        CU_ASSERT(is_refused(0x40000000));
+#endif
+        _exit(0);
+    }
+    CU_ASSERT_EQUAL(waitpid(pid, &status, 0), pid);
+    CU_ASSERT_EQUAL(status, 0);
+#else
+    strait_test_skip("this build has no filters of system calls");
+#endif
+}
+
 static const struct strait_test tests[] = {
     {"a rank keeps the right to be prompt only", a_rank_keeps_the_right_to_be_prompt_only},
     {"all rights can be given up", all_rights_can_be_given_up},
     {"what a rank does not need of the kernel is refused", system_calls_can_be_given_up},
+    {"each call of the list is refused, and others are not", each_system_call},
 };
 STRAIT_SUITE_WITH("emu/host/rights", tests, .release = true);
