@@ -253,6 +253,8 @@ static void acknowledged(void)
     CU_ASSERT(ops[1].done);
     CU_ASSERT_EQUAL(ops[0].ended_ns, 52000000000);
     CU_ASSERT_EQUAL(ops[1].ended_ns, 53000000000);
+    turn(0, true, ""); /* they have left */
+    CU_ASSERT(is_calm(0) && is_calm(1));
     end();
 }
 
