@@ -256,7 +256,11 @@ class File:
         return False
 
     def is_last(self, i):
-        """Of a break: the end of its switch follows; of a continue, the end of its loop."""
+        """Of a break: the end of its switch follows; of a continue, the end of its loop, or it is
+        all of the loop."""
+        if self.tok(i) == 'continue' and self.tok(i - 1) == ')' and \
+                self.tok(self.match[i - 1] - 1) in ('for', 'while'):
+            return True
         opening = self.match.get(i + 2)
         if self.tok(i + 2) != '}' or self.tok(opening - 1) != ')':
             return False
