@@ -168,6 +168,84 @@ static void kernels(void)
     }
 }
 
+/* --- in guests -------------------------------------------------------------------------------- */
+
+static void see_virtual_time(void *arg)
+{
+    struct world w;
+    (void)arg;
+    world_init(&w, 3, 1e9, 10);
+    w.run.measured_cost = true;
+    struct strait_emu_dilation d = chosen(&w, 8);
+    CU_ASSERT(d.k == 1 && d.k_cpu == 1 && d.k_net == 1 && d.n_compute == 7);
+    w.run.dilation = 0.5;
+    CU_ASSERT_EQUAL(chosen(&w, 8).k, 0.5); /* who says so gets it */
+    CU_ASSERT_EQUAL(chosen(&w, 8).k_net, 1);
+    world_release(&w);
+}
+
+/* 0.9 s a flow and gigabit, at most 22; of the relay 8. Ranks begin within 1.4 ms of a processor,
+ * with real payload 7, when jobs make it at least 6. */
+static void see_uml(void *arg)
+{
+    struct world w;
+    (void)arg;
+    world_init(&w, 3, 1e6, 0.01);
+    CU_ASSERT_DOUBLE_EQUAL(chosen(&w, 2).net_cpu_s, 1.8, 1e-12);
+    CU_ASSERT_DOUBLE_EQUAL(chosen(&w, 2).k_net, 0.0014 * 3 / (2 * 0.005), 1e-12);
+    w.run.realisation = "relay";
+    CU_ASSERT_DOUBLE_EQUAL(chosen(&w, 2).net_cpu_s, 16, 1e-12);
+    w.run.realisation = "kernel";
+    CU_ASSERT_DOUBLE_EQUAL(chosen(&w, 2).net_cpu_s, 1.8, 1e-12);
+    w.network->in[1].loss_ratio = 0.1;
+    CU_ASSERT_DOUBLE_EQUAL(chosen(&w, 2).net_cpu_s, 1.8, 1e-12);
+    CU_ASSERT_EQUAL(chosen(&w, 2).k_cpu, 1);
+    w.run.measured_cost = true;
+    CU_ASSERT_EQUAL(chosen(&w, 2).k_cpu, 6);
+    CU_ASSERT_DOUBLE_EQUAL(chosen(&w, 2).k_net, 0.007 * 3 / (2 * 0.005), 1e-12);
+    world_release(&w);
+    world_init(&w, 26, 1e6, 0.01); /* 25 flows: 22.5 */
+    CU_ASSERT_DOUBLE_EQUAL(chosen(&w, 2).net_cpu_s, 22, 1e-12);
+    world_release(&w);
+}
+
+static void see_qemu(void *arg)
+{
+    struct world w;
+    (void)arg;
+    world_init(&w, 3, 1e6, 0.01);
+    CU_ASSERT_DOUBLE_EQUAL(chosen(&w, 2).net_cpu_s, 0.25 + 0.03, 1e-12);
+    CU_ASSERT_DOUBLE_EQUAL(chosen(&w, 2).k_net, 0.0005 * 3 / (2 * 0.005), 1e-12);
+    w.network->in[1].loss_ratio = 0.1;
+    CU_ASSERT_DOUBLE_EQUAL(chosen(&w, 2).net_cpu_s, 0.28, 1e-12);
+    w.run.realisation = "kernel";
+    CU_ASSERT_DOUBLE_EQUAL(chosen(&w, 2).net_cpu_s, 2.2, 1e-12);
+    w.run.measured_cost = true;
+    CU_ASSERT_DOUBLE_EQUAL(chosen(&w, 2).k_cpu, 4, 1e-12); /* three jobs on 0.75 of one */
+    world_release(&w);
+    world_init(&w, 79, 1e6, 0.01); /* 78 flows: 2.56 */
+    CU_ASSERT_DOUBLE_EQUAL(chosen(&w, 2).net_cpu_s, 2.2, 1e-12);
+    world_release(&w);
+}
+
+static void guests(void)
+{
+    static const char uml[] = "vendor_id\t: User Mode Linux\n", intel[] = "vendor_id\t: Intel\n";
+    static const struct {
+        const char *cpuinfo, *cmdline;
+        void (*see)(void *);
+    } cases[] = {{uml, "time-travel=inf-cpu\n", see_virtual_time},
+                 {uml, "quiet\n", see_uml},
+                 {intel, "STRAIT_GUEST=qemu\n", see_qemu}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const struct host_file files[] = {
+            {"/proc/cpuinfo", cases[i].cpuinfo}, {"/proc/cmdline", cases[i].cmdline}, {NULL, NULL}};
+        strait_test_context("case %zu", i);
+        if (!with_host_files(files, cases[i].see, NULL))
+            return;
+    }
+}
+
 static const struct strait_test tests[] = {
     {"a guest is known by its processor, its time by its kernel's words", kernels},
     {"one of more than two processors is the network's", processors},
@@ -175,6 +253,7 @@ static const struct strait_test tests[] = {
     {"no round trip gets too long, and no run", most},
     {"jobs leave a quarter of their processors idle", jobs},
     {"ranks that begin at once are in time", beginnings},
+    {"guests have their own costs, and virtual time none", guests},
     {"links that share a port are active as far as it goes", active_links},
 };
 STRAIT_SUITE("emu/host/dilation", tests);
