@@ -36,6 +36,25 @@ static void encoded(void)
     strait_program_free(g);
 }
 
+/* Of a value in bytes nobody knows what it says: an earlier one stays. */
+static void values(void)
+{
+    static const unsigned char bytes[] = {
+        7,    0x0a, 5,    '0',  '.', '0', '.', '4', /* the version */
+        46,   0x08, 5,    0x18, 4,                  /* node 5, a calculation */
+        0x52, 12,   0x0a, 7,    'n', 'u', 'm', '_', 'o', 'p', 's', 0x48, 0xc0, 0x3e, /* 9: 8000 */
+        0x52, 12,   0x0a, 7,    'n', 'u', 'm', '_', 'o', 'p', 's', 0xda, 0x01, 0,    /* 27: bytes */
+        0x52, 12,   0x0a, 7,    'n', 'u', 'm', '_', 'o', 'p', 'x', 0x48, 0x81, 0x01}; /* another */
+    struct strait_import in;
+    struct strait_error err;
+    CU_ASSERT_EQUAL(sizeof(bytes), 8 + 1 + 46);
+    CU_ASSERT_EQUAL(import_bytes(&in, bytes, sizeof(bytes), &err), 0);
+    CU_ASSERT_STRING_EQUAL(err.text, "");
+    CU_ASSERT_EQUAL_FATAL(in.graph->ranks[0].n_nodes, 1);
+    CU_ASSERT_EQUAL(in.graph->ranks[0].nodes[0].flop, 8000);
+    strait_import_release(&in);
+}
+
 /* The pair calls what the third rank does not: a look is in no doubt about it. */
 static void looked_at(void)
 {
@@ -164,6 +183,7 @@ static void of_another_rank(void)
 }
 
 static const struct strait_test tests[] = {
+    {"an attribute in bytes is no number", values},
     {"a collective on a CPU without a type is the call of another node", calls},
     {"a file of another rank than the first names the first", of_another_rank},
     {"what protoc encoded becomes nodes, groups and dependencies", encoded},

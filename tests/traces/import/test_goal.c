@@ -232,6 +232,31 @@ static void refused_binaries(void)
     free(bytes);
 }
 
+/* One rank, one calculation, which is its root: read whole, and cut off nowhere. */
+static void whole_binary(void)
+{
+    static const unsigned char bytes[] = {
+        0x7f, 0x10, 0, 0, 0, 0, 0, 0, 1,  0, 0, 0, 2, 1,       /* magic, ranks, sizes */
+        22,   0,    0, 0, 0, 0, 0, 0, 73, 0, 0, 0, 0, 0, 0, 0, /* begins and ends, less 8 */
+        1,    0,    0, 0, 1, 0, 0, 0, 0,  0, 0, 0,             /* nodes, roots, the root */
+        0,    0,    0, 0, 3, 0, 0, 0, 0,  5, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+        0,    0,    0, 0, 0, 0, 0, 0, 0,  0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+    struct strait_import in;
+    struct strait_error err;
+    CU_ASSERT_EQUAL(sizeof(bytes), 81);
+    CU_ASSERT_EQUAL_FATAL(import_bytes(&in, bytes, sizeof(bytes), &err), 0);
+    CU_ASSERT_STRING_EQUAL(in.format->name, "goal-binary");
+    CU_ASSERT_EQUAL_FATAL(in.graph->ranks[0].n_nodes, 1);
+    CU_ASSERT_DOUBLE_EQUAL(in.graph->ranks[0].nodes[0].time_s, 5e-9, 1e-18);
+    strait_import_release(&in);
+    for (size_t n = 14; n < sizeof(bytes); n++) {
+        strait_test_context("%zu bytes", n);
+        CU_ASSERT_EQUAL(import_bytes(&in, bytes, n, &err), -1);
+        CU_ASSERT_EQUAL(err.code, STRAIT_ERR_INPUT);
+        strait_import_release(&in);
+    }
+}
+
 static const struct strait_test tests[] = {
     {"comments of both kinds are left out", comments},
     {"a ring of three ranks becomes its nodes, messages and dependencies", ring},
@@ -239,6 +264,7 @@ static const struct strait_test tests[] = {
     {"a look keeps nothing of what is in order, and doubts the rest", looked_at},
     {"whatever is wrong is refused with its line", refused},
     {"binary schedules of LogGOPSim's txt2bin are those of the text", binaries},
+    {"a binary schedule of one rank is read whole", whole_binary},
     {"a damaged binary schedule is refused with its byte", refused_binaries},
     {"any damage is read or refused as it was", damaged},
 };
