@@ -81,6 +81,26 @@ static uint64_t key_of(struct strait_rank_state *w, bool shared, size_t lo)
                               shared ? lo : (uint64_t)w->me << 40 ^ lo, round);
 }
 
+size_t strait_codec_sent_bytes(struct strait_rank *r, const struct strait_codec *c,
+                               const struct strait_tensor *x, struct strait_within within,
+                               size_t written_bytes, double estimated_bytes)
+{
+    const struct strait_rank_state *w = strait_rank_state_of(r);
+    const struct strait_trial *p = w->point;
+    size_t n_bytes = r->run->real_payload ? written_bytes : (size_t)estimated_bytes;
+    const struct strait_encoding what = {.codec = c->number,
+                                         .lo = x->lo,
+                                         .hi = x->hi,
+                                         .of_ranks = (uint64_t)within.of_ranks,
+                                         .is_sum = within.n_added > 0,
+                                         .bound = within.bound};
+    if (p->noted && r->run->real_payload)
+        strait_sent_sizes_note(p->noted, w->me, what, n_bytes);
+    else if (p->sizes && !r->run->real_payload)
+        strait_sent_sizes_next(&n_bytes, w->n_taken, p->sizes, w->me, what);
+    return n_bytes;
+}
+
 struct strait_packet *strait_encode_at(struct strait_rank *r, struct strait_codec *c,
                                        struct strait_within within, struct strait_tensor *x)
 {
@@ -131,7 +151,7 @@ struct strait_packet *strait_encode_at(struct strait_rank *r, struct strait_code
             r->backend->ops->fail(r, &err);
         if (task.line)
             strait_line_encoded(r, c, task.line);
-        p->payload_bytes = r->run->real_payload ? task.len_bytes : (size_t)e.bytes;
+        p->payload_bytes = strait_codec_sent_bytes(r, c, x, within, task.len_bytes, e.bytes);
         strait_rank_state_hold_in_room(w, (double)p->payload_bytes);
         strait_codec_written(c, p->payload_bytes);
         strait_codec_label(p, c, bound, x);

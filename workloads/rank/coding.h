@@ -78,6 +78,12 @@ struct strait_estimate {
 struct strait_estimate strait_codec_estimate(struct strait_rank *r, struct strait_codec *c,
                                              struct strait_within within,
                                              const struct strait_tensor *t, bool changes);
+/** Bytes of what was encoded now: as written with real payload, and noted if the trial notes them;
+ *  else those that were noted, where the trial knows any, or else the estimated ones. In: within:
+ *  n_added above 0: of packets that were added. */
+size_t strait_codec_sent_bytes(struct strait_rank *r, const struct strait_codec *c,
+                               const struct strait_tensor *x, struct strait_within within,
+                               size_t written_bytes, double estimated_bytes);
 /** Room for estimates of a trial, to be freed; NULL when memory ran out. */
 struct strait_estimates *strait_estimates_new(void);
 /** A packet of this codec; data NULL in a sized run. Out: room_bytes: its capacity. On release it

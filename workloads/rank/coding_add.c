@@ -67,7 +67,9 @@ struct strait_packet *strait_add_encoded(struct strait_rank *r, struct strait_co
     strait_buffer_free(d.scratch);
     if (err.code != STRAIT_OK)
         r->backend->ops->fail(r, &err);
-    sum->payload_bytes = r->run->real_payload ? d.task.len_bytes : (size_t)e.bytes;
+    sum->payload_bytes =
+        strait_codec_sent_bytes(r, c, x, (struct strait_within){.bound = NAN, .n_added = n_added},
+                                d.task.len_bytes, e.bytes);
     strait_rank_state_hold_in_room(w, (double)sum->payload_bytes);
     strait_footprint_touch(w->footprint, (2.0 * (double)strait_n_elems(x) + 1) * sizeof(float));
     strait_codec_label(sum, c, NAN, x);

@@ -77,6 +77,8 @@ void strait_coding_begin(struct strait_rank *r)
     if (strait_feedback_needed(&mine->choice->spec)) /* residual, and momentum or state */
         strait_rank_state_hold(w, 2 * 4.0 * (double)p->experiment->model->n_elems);
     const bool planned = w->footprint != NULL;
+    if (p->sizes)
+        w->n_taken = strait_alloc(r, strait_sent_sizes_n(p->sizes, w->me), sizeof(*w->n_taken));
     for (int i = 0; i < STRAIT_N_CODECS && (planned || r->run->real_payload); i++) {
         struct strait_codec *c = &w->codecs[i];
         c->memory = strait_alloc(r, 1, sizeof(*c->memory));

@@ -3,6 +3,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include "backend.h"
+#include "workloads/sizes/sent_sizes.h"
 #include "workloads/timing/readings.h"
 #include "workloads/ask/experiment.h"
 #include "traces/tensor_fill.h"
@@ -59,6 +60,8 @@ struct strait_trial {
         *fills[3];                      /* by kind: weights, update, gradients; real payload only */
     struct strait_estimates *estimates; /* by range, made as needed; shared by ranks that are not
                                            processes */
+    const struct strait_sent_sizes *sizes; /* as the options say */
+    struct strait_sent_sizes *noted;       /* real payload: sizes are noted there; NULL: nowhere */
     double layer_fwd_scale, layer_bwd_scale; /* scale the layers' times to the recorded total */
     int n_rounds;                            /* to be run; fewer if the rest is extrapolated */
     double recorded_ratio;                   /* share of the model's bytes that is recorded exactly;
@@ -104,6 +107,8 @@ struct strait_trial_options {
     int n_threads;       /* of a simulation, for real training; 0: one */
     bool in_process;     /* as in struct strait_run; not where payload is real */
     bool without_values; /* to be checked alone: recorded tensors are not looked for */
+    const struct strait_sent_sizes *sizes; /* of a sized run: what its encoded tensors take; NULL,
+                                              or not among them: as the profile says */
     bool plans_memory;   /* of a sized run: count what one with real payload would allocate */
     void (*watch)(const struct strait_run *run, const struct strait_live *live); /* likewise */
     void *watcher;
@@ -145,6 +150,13 @@ int strait_trial_measure_need(struct strait_trial *p, struct strait_error *err);
 int strait_trial_check(struct strait_trial *p, const struct strait_backend *backend,
                        struct strait_error *err);
 void strait_trial_free(struct strait_trial *p);
+/** What the tensors that an emulation of the experiment sends take encoded, by a run on fluid that
+ *  encodes and decodes them, of as many rounds as have no more than a gigabyte to encode.
+ *  Returns: 0 with sizes to free with strait_sent_sizes_free, or -1 with *err: HOST where a single
+ *  round has more, or where memory is short
+ *  Cost:    coding of all tensors of these rounds, in this process's children */
+int strait_trial_find_sizes(struct strait_sent_sizes **out, const struct strait_experiment *e,
+                            const struct strait_profile *profile, struct strait_error *err);
 
 /* --- inside this room ------------------------------------------------------------------------- */
 

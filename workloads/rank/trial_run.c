@@ -16,6 +16,9 @@
 
 /* If all clients' tensors together exceed this, clients share values. */
 static const double MAX_OWN_BYTES = 4e9;
+/* Of the run that tells what encoded tensors take: some seconds of coding. */
+static const double SIZING_BYTES = 1e9;
+enum { SIZING_ROUNDS = 6 };
 /* Of the simulation that tells what ranks hold; more messages than these, some 10 s and 1 GB here,
  * no machine emulates in a day. */
 enum { PROBE_ROUNDS = 16, PROBE_MESSAGES = 1000000 };
@@ -171,6 +174,7 @@ int strait_trial_new(struct strait_trial **out, const struct strait_experiment *
     scale_layers(p, experiment->model);
     p->every_round = options->every_round;
     p->plans_memory = options->plans_memory;
+    p->sizes = options->sizes;
     p->guess = options->guess || (options->real_payload && options->measured_cost);
     p->recorded_ratio = NAN;
     /* On real machines nobody makes traffic for others. */
@@ -360,6 +364,46 @@ int strait_trial_check(struct strait_trial *p, const struct strait_backend *back
     if (p->learn && p->gradient_s == 0 && time_gradient(p, err) != 0)
         return -1;
     return backend->check(&p->run, err);
+}
+
+/* Rounds that tell the sizes: since all send the same recorded values, only codecs with memory or
+ * chance, and strategies whose rounds differ, need more than one. Rounds of asynchronous servers are
+ * single updates. */
+static int sizing_rounds(const struct strait_experiment *e, int n_rounds)
+{
+    const double model_bytes = 4.0 * (double)e->model->n_elems;
+    const bool is_async = e->strategy->ends_with_rank_0;
+    const double round_bytes = model_bytes * (is_async ? 2 : e->n_ranks);
+    const double most =
+        fmin(SIZING_BYTES / round_bytes, is_async ? SIZING_ROUNDS * e->n_clients : SIZING_ROUNDS);
+    return (int)fmin(n_rounds, most);
+}
+
+int strait_trial_find_sizes(struct strait_sent_sizes **out, const struct strait_experiment *e,
+                            const struct strait_profile *profile, struct strait_error *err)
+{
+    const struct strait_trial_options real = {.real_payload = true, .every_round = true};
+    struct strait_trial *p = NULL;
+    struct strait_sent_sizes *sizes = NULL;
+    *out = NULL;
+    if (strait_trial_new(&p, e, profile, &real, err) != 0)
+        return -1;
+    p->n_rounds = sizing_rounds(e, p->n_rounds);
+    p->noted = sizes = strait_sent_sizes_new(p->run.n_ranks, err);
+    int failed = !sizes;
+    if (!failed && p->n_rounds < 1)
+        failed = strait_error_set(err, STRAIT_ERR_HOST, e->file,
+                                  "a round has more than %g GB to encode", SIZING_BYTES / 1e9);
+    if (!failed)
+        failed = strait_trial_run(p, &strait_fluid, err) != 0 ||
+                 strait_sent_sizes_close(sizes, err) != 0;
+    strait_trial_free(p);
+    if (failed) {
+        strait_sent_sizes_free(sizes);
+        return -1;
+    }
+    *out = sizes;
+    return 0;
 }
 
 int strait_trial_run(struct strait_trial *p, const struct strait_backend *backend,
