@@ -6,6 +6,7 @@
 #include <string.h>
 #include "place.h"
 #include "row.h"
+#include "analysis/fields.h"
 #include "analysis/training/recorded_curve.h"
 #include "analysis/training/training_row.h"
 #include "core/names.h"
@@ -138,6 +139,7 @@ static void put_bytes(json_t *row, const struct strait_trial *p)
         compressed.payload_bytes += down.payload_bytes;
     }
     const bool predicted = !p->run.real_payload && !(is_plain(&e->up) && is_plain(&e->down));
+    const char *sizes = !predicted ? "exact" : p->sizes ? "sent" : "predicted";
     json_object_set_new(
         row, "bytes",
         json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s}", "raw", (json_int_t)all.raw_bytes,
@@ -145,11 +147,16 @@ static void put_bytes(json_t *row, const struct strait_trial *p)
                   (json_int_t)all.n_messages * (json_int_t)strait_network_frame_bytes(e->network),
                   "messages", (json_int_t)all.n_messages, "up", (json_int_t)up.payload_bytes,
                   "down", (json_int_t)down.payload_bytes, "link", (json_int_t)all.link_bytes,
-                  "sizes", predicted ? "predicted" : "exact"));
+                  "sizes", sizes));
     json_object_set_new(row, "ratio",
                         strait_json_number(ratio(compressed.raw_bytes, compressed.payload_bytes)));
     json_object_set_new(row, "ratio_overall",
                         strait_json_number(ratio(all.raw_bytes, all.payload_bytes)));
+}
+
+bool strait_row_has_sent_sizes(const json_t *row)
+{
+    return strcmp(strait_text_of(json_object_get(row, "bytes"), "sizes"), "sent") == 0;
 }
 
 static void put_checks(json_t *row, const struct strait_trial *p)
@@ -236,8 +243,12 @@ static json_t *approximations(const struct strait_trial *p, const struct strait_
                    "has heard from all");
     if (e->compute_speed != 1)
         note(list, "compute time is scaled to a device %g times as fast", e->compute_speed);
-    if (!p->run.real_payload && !(is_plain(&e->up) && is_plain(&e->down)))
-        note(list, "encoded sizes are the profile's ratios, no tensor is encoded");
+    if (p->sizes)
+        note(list, "encoded sizes are those of the recorded tensors that an emulation sends, "
+                   "encoded once before");
+    else if (!p->run.real_payload && !(is_plain(&e->up) && is_plain(&e->down)))
+        note(list, "encoded sizes are the profile's ratios, no tensor is encoded%s%s",
+             c->no_sizes ? ": " : "", c->no_sizes ? c->no_sizes : "");
     if (e->strategy->approximates && !(is_plain(&e->up) && is_plain(&e->down)))
         note(list, "%s", e->strategy->approximates);
     if (!p->run.measured_cost && !(is_plain(&e->up) && is_plain(&e->down)))

@@ -17,6 +17,7 @@ struct strait_row_context {
     const json_t *labels;  /* the varied values, {pointer: value}; NULL: none */
     const char *control;   /* NULL: none */
     const json_t *machine; /* if the result depends on it, else NULL */
+    const char *no_sizes; /* why sizes that were wanted as they are sent are not; NULL: no reason */
     int repeat;            /* from 0 */
     double wall_s;         /* duration of the run on this machine */
 };
@@ -34,6 +35,7 @@ struct strait_row_inputs {
     const char *timing;      /* NULL: live */
     bool check, every_round; /* held against a run at twice the dilation; nothing extrapolated */
     const char *realisation, *launcher; /* as requested; NULL: chosen */
+    const char *sizes;                  /* "sent": of the recorded tensors; NULL: of the profile */
     const char *learned; /* hash of the table behind a predicted row's interval; NULL: none */
     int repeat;
 };
@@ -56,6 +58,9 @@ int strait_row_tensors_hash(char key[STRAIT_KEY_CHARS], const char *folder,
  *  Returns: new object, or NULL with *err: BACKEND when the logs have no round */
 json_t *strait_row_new(const struct strait_trial *p, const struct strait_row_context *context,
                        struct strait_error *err);
+
+/** Has the row sizes of the tensors that an emulation sends, rather than a profile's? */
+bool strait_row_has_sent_sizes(const json_t *row);
 
 /** A codec choice as rows show it: {"name": "sz", "bound": {"range": 1e-3}, "profile": null}. */
 json_t *strait_row_codec(const struct strait_codec_choice *choice);

@@ -159,6 +159,8 @@ int strait_row_key(char key[STRAIT_KEY_CHARS], const struct strait_row_inputs *i
         hashed = hashed && put(all, "check", json_true());
     if (in->every_round)
         hashed = hashed && put(all, "every_round", json_true());
+    if (in->sizes)
+        hashed = hashed && put(all, "sizes", json_string(in->sizes));
     if (in->learned)
         hashed = hashed && put(all, "learned", json_string(in->learned));
     if (in->realisation)

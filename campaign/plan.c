@@ -101,6 +101,13 @@ bool strait_plan_is_plain(const struct strait_experiment *e)
     return strcmp(e->up.spec.ops->name, "none") == 0 && strcmp(e->down.spec.ops->name, "none") == 0;
 }
 
+bool strait_plan_sends_sizes(const struct strait_plan_setup *setup,
+                             const struct strait_backend *backend,
+                             const struct strait_experiment *e)
+{
+    return setup->sends_sizes && !backend->is_measured && !e->trains && !strait_plan_is_plain(e);
+}
+
 static struct strait_task_plan *grow(struct strait_plan *plan, struct strait_error *err)
 {
     if (plan->n_tasks == plan->cap_tasks) {
@@ -131,9 +138,11 @@ static void blame_codec(struct strait_error *err, const char *file, const struct
 }
 
 /* Whether the row depends on recorded values. */
-static bool reads_tensors(const struct strait_experiment *e, const struct strait_backend *backend)
+static bool reads_tensors(const struct strait_plan_setup *setup, const struct strait_experiment *e,
+                          const struct strait_backend *backend)
 {
-    return backend->is_measured || e->strategy->quality;
+    return backend->is_measured || e->strategy->quality ||
+           strait_plan_sends_sizes(setup, backend, e);
 }
 
 /* Add a point with all its repeats. */
@@ -192,7 +201,8 @@ static int add_point(struct strait_plan *plan, const json_t *resolved, const jso
             .profile = profile,
             .program = plan->setup.program,
             .machine = emu ? plan->setup.machine : NULL,
-            .tensors = reads_tensors(e, backend) ? tensors : NULL,
+            .tensors = reads_tensors(&plan->setup, e, backend) ? tensors : NULL,
+            .sizes = strait_plan_sends_sizes(&plan->setup, backend, e) ? "sent" : NULL,
             .trial = p,
             .dilation = plan->setup.dilation,
             .realisation = emu ? plan->setup.realisation : NULL,
@@ -246,7 +256,7 @@ int strait_plan_add(struct strait_plan *plan, const struct strait_sweep *sweep,
         struct strait_experiment *e = NULL;
         int failed = !resolved || strait_experiment_read(&e, sweep->file, resolved, err) != 0;
         const char *here = json_string_value(json_object_get(resolved, "tensors"));
-        if (!failed && reads_tensors(e, backend) &&
+        if (!failed && reads_tensors(&plan->setup, e, backend) &&
             (!*tensors || strcmp(folder, here ? here : "") != 0)) {
             failed = strait_row_tensors_hash(tensors, here, err);
             snprintf(folder, sizeof(folder), "%s", here ? here : "");

@@ -32,6 +32,8 @@ struct strait_plan_setup {
     const char *file;
     const struct strait_profile *profile;
     bool calibrated; /* the profile was measured on this machine */
+    bool sends_sizes; /* what the recorded tensors take encoded is found out before a prediction */
+    const struct strait_sent_sizes *sizes; /* of the point under way; NULL: the profile's ratios */
     const char *control;
     double dilation;
     json_t *net_cpus; /* emu: CPU cost of networks, by strait_plan_net_cpu_key; NULL: none */
@@ -69,6 +71,10 @@ int strait_plan_add(struct strait_plan *plan, const struct strait_sweep *sweep,
                     struct strait_error *err);
 void strait_plan_release(struct strait_plan *plan);
 
+/** Whether predictions of the experiment take sizes from the tensors that an emulation sends. */
+bool strait_plan_sends_sizes(const struct strait_plan_setup *setup,
+                             const struct strait_backend *backend,
+                             const struct strait_experiment *e);
 /** Whether the experiment compresses in neither direction. */
 bool strait_plan_is_plain(const struct strait_experiment *e);
 /** The point with its codecs removed. A new reference. */

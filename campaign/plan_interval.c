@@ -70,6 +70,7 @@ static int run_moved(double *round_s, const struct strait_plan_setup *setup,
 {
     const int end = m.end;
     const struct strait_trial_options sized = {.control = strait_plan_control(setup, &strait_fluid),
+                                               .sizes = setup->sizes,
                                                .in_process = true};
     struct strait_trial *p;
     *round_s = NAN;

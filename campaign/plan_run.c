@@ -57,6 +57,21 @@ static int keep_spans(const struct strait_plan *plan, const struct strait_task_p
     return strait_spans_write(path, p->logs, p->experiment->n_ranks, err);
 }
 
+/* Sizes of what the point would send; where they cannot be found out, the profile has them and the
+ * row says why. */
+static struct strait_sent_sizes *sizes_of(char why[STATE_CHARS], const struct strait_plan *plan,
+                                          const struct strait_task_plan *task,
+                                          const struct strait_experiment *e)
+{
+    struct strait_sent_sizes *sizes = NULL;
+    struct strait_error err = {0};
+    *why = '\0';
+    if (strait_plan_sends_sizes(&plan->setup, task->backend, e) &&
+        strait_trial_find_sizes(&sizes, e, plan->setup.profile, &err) != 0)
+        snprintf(why, STATE_CHARS, "%s", err.text);
+    return sizes;
+}
+
 /* One attempt at a task, with the seed that comes so many after the experiment's. */
 static json_t *attempt_seed(const struct strait_plan *plan, const struct strait_task_plan *task,
                             double dilation, int later, struct strait_error *err)
@@ -82,7 +97,10 @@ static json_t *attempt_seed(const struct strait_plan *plan, const struct strait_
         return row;
     }
     struct strait_trial_options options = strait_plan_trial_options(&plan->setup, task->backend, e);
-    char state[STATE_CHARS];
+    struct strait_plan_setup setup = plan->setup;
+    char state[STATE_CHARS], why[STATE_CHARS];
+    struct strait_sent_sizes *sizes = sizes_of(why, plan, task, e);
+    options.sizes = setup.sizes = sizes;
     options.state = state_of(state, plan, task, later);
     options.dilation = dilation;
     options.watch = plan->setup.view ? strait_live_watch : NULL;
@@ -98,6 +116,7 @@ static json_t *attempt_seed(const struct strait_plan *plan, const struct strait_
                                              .labels = task->labels,
                                              .control = options.control,
                                              .repeat = task->repeat,
+                                             .no_sizes = *why ? why : NULL,
                                              .machine = machine,
                                              .wall_s = strait_clock_s() - start_s};
         if (options.measured_cost && plan->setup.calibrated)
@@ -108,7 +127,7 @@ static json_t *attempt_seed(const struct strait_plan *plan, const struct strait_
             row = NULL;
         }
         if (row && !plan->setup.no_intervals &&
-            strait_plan_put_interval(row, &plan->setup, task->backend, e, err) != 0) {
+            strait_plan_put_interval(row, &setup, task->backend, e, err) != 0) {
             json_decref(row);
             row = NULL;
         }
@@ -121,6 +140,7 @@ static json_t *attempt_seed(const struct strait_plan *plan, const struct strait_
             json_object_set_new(row, "facts_constants", json_deep_copy(p->facts.constants));
     }
     strait_trial_free(p);
+    strait_sent_sizes_free(sizes);
     strait_experiment_free(e);
     return row;
 }

@@ -46,6 +46,15 @@ static int choose_profile(struct strait_session *r, struct strait_error *err)
     return strait_own_profile_choose(r, err);
 }
 
+/* Beside a prediction that is compared the run encodes the very tensors; replayed it encodes none,
+ * and sends what the profile says. */
+static bool sends_sizes(const struct strait_session *r)
+{
+    if (r->sizes)
+        return strcmp(r->sizes, "sent") == 0;
+    return strait_session_is_both(r) && !(r->timing && strcmp(r->timing, "replay") == 0);
+}
+
 static int make_plan(struct strait_session *r, struct strait_error *err)
 {
     struct strait_plan *plan = &r->plan;
@@ -54,6 +63,7 @@ static int make_plan(struct strait_session *r, struct strait_error *err)
     plan->setup.dilation = r->dilation;
     plan->setup.timing = r->timing;
     plan->setup.check = r->check;
+    plan->setup.sends_sizes = sends_sizes(r);
     plan->setup.every_round = r->every_round;
     plan->setup.save_state = r->save_state;
     plan->setup.realisation = r->realisation;

@@ -14,6 +14,7 @@ struct strait_session {
     const char *timing; /* NULL: live */
     const char *on, *out, *profile_name, *control;
     const char *realisation, *launcher; /* NULL: chosen */
+    const char *sizes;                  /* "sent" or "profile"; NULL: sent with --on both */
     const char *save_state;             /* folder; NULL: none */
     const char *commit;                 /* that the program was built from; NULL: unknown */
     FILE *notes;                        /* what is done goes there; NULL: nowhere */

@@ -7,6 +7,7 @@
 #include <unistd.h>
 #include "analysis/columns/differences.h"
 #include "analysis/fields.h"
+#include "analysis/row.h"
 #include "analysis/label.h"
 #include "analysis/store.h"
 #include "analysis/table.h"
@@ -93,13 +94,15 @@ static int write_inputs(struct rerun *r, struct strait_error *err)
     return failed ? -1 : 0;
 }
 
-static int run_backend(struct rerun *r, const json_t *run, struct strait_error *err)
+static int run_backend(struct rerun *r, const json_t *run, const char *sizes,
+                       struct strait_error *err)
 {
     const char *control = strait_text_of(run, "control");
     struct strait_session s = {.on = strait_text_of(run, "backend"),
                                .notes = r->temporary ? NULL : stderr, /* of rows that stay */
                                .out = r->out,
                                .profile_name = r->profile,
+                               .sizes = sizes,
                                .control = *control ? control : NULL,
                                .commit = strait_commit(),
                                .n_jobs = r->n_jobs,
@@ -120,9 +123,11 @@ static int run_backend(struct rerun *r, const json_t *run, struct strait_error *
     return failed ? -1 : 0;
 }
 
-/* Rows of one backend and control, of those that the header announced. */
-static void take_rows(struct rerun *r, const json_t *rows, const json_t *run)
+/* Rows of one backend and control, of those that the header announced. Returns: where their sizes
+ * are from. */
+static const char *take_rows(struct rerun *r, const json_t *rows, const json_t *run)
 {
+    const char *sizes = "profile";
     size_t i;
     json_t *row;
     json_array_foreach (rows, i, row)
@@ -133,7 +138,9 @@ static void take_rows(struct rerun *r, const json_t *rows, const json_t *run)
             json_object_del(copy, "set");
             json_object_set(copy, "labels", json_object_get(row, "labels"));
             json_array_append_new(r->before, copy);
+            sizes = strait_row_has_sent_sizes(row) ? "sent" : sizes;
         }
+    return sizes;
 }
 
 static int run_all(struct rerun *r, const json_t *rows, struct strait_error *err)
@@ -146,8 +153,7 @@ static int run_all(struct rerun *r, const json_t *rows, struct strait_error *err
             continue;
         }
         n++;
-        take_rows(r, rows, run);
-        if (run_backend(r, run, err) != 0)
+        if (run_backend(r, run, take_rows(r, rows, run), err) != 0)
             return -1;
     }
     if (n_measured > 0)

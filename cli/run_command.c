@@ -251,6 +251,9 @@ static int check_options(struct strait_session *r, struct strait_error *err)
     static const char *const backends[] = {"sim", "fluid", "emu", "both", NULL};
     static const char *const controls[] = {"no-ramp", "no-codec-cost", "unshaped", "loopback",
                                            NULL};
+    static const char *const sizes[] = {"sent", "profile", NULL};
+    if (check_name("sizes", "sent or profile", r->sizes, sizes, err) != 0)
+        return -1;
     if (check_name("on", "sim, fluid, emu or both (sim and emu)", r->on, backends, err) != 0 ||
         check_emulation(r, err) != 0 ||
         check_name("control", "no-ramp, no-codec-cost (sim, fluid) or unshaped (emu)", r->control,
@@ -340,6 +343,8 @@ int strait_command_run(int argc, char **argv)
         {"out", 'o', STRAIT_OPTION_TEXT, &r.out, "DIR", "results folder (results/<experiment>)"},
         {"profile", 0, STRAIT_OPTION_TEXT, &r.profile_name, "FILE",
          "codec costs: a name or file (the shipped one)"},
+        {"sizes", 0, STRAIT_OPTION_TEXT, &r.sizes, "FROM",
+         "sent (both), or profile (else): encoded sizes"},
         {"repeats", 0, STRAIT_OPTION_COUNT, &r.n_repeats, "N", "emu: measure each point N times"},
         {"tries", 0, STRAIT_OPTION_COUNT, &r.n_tries, "N",
          "emu: tries of an INVALID point (3), see below"},

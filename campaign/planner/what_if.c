@@ -229,6 +229,7 @@ json_t *strait_what_if(const struct strait_plan_setup *setup, const json_t *reso
     const struct strait_row_context context = {
         .backend = strait_fluid.name, .key = "", .profile = setup->profile_hash};
     const struct strait_trial_options sized = {.control = strait_plan_control(setup, &strait_fluid),
+                                               .sizes = setup->sizes,
                                                .in_process = true};
     struct strait_plan_setup changed = *setup;
     struct strait_profile profile = *setup->profile; /* its entries are borrowed */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "analysis/fields.h"
+#include "analysis/row.h"
 #include "campaign/worker_pool.h"
 #include "core/hash.h"
 #include "what_if.h"
@@ -72,7 +73,8 @@ json_t *strait_why_point(const char **file, const json_t **header, const struct 
 /* --- what would be ------------------------------------------------------------------------ */
 
 struct tries {
-    const struct strait_plan_setup *setup;
+    struct strait_plan_setup setup;
+    struct strait_sent_sizes *sizes; /* NULL: the row's are the profile's */
     const json_t *resolved;
     double factor, round_s; /* as it is; NAN: not known yet */
     enum strait_faster what[STRAIT_N_FASTER];
@@ -84,7 +86,7 @@ struct tries {
 static json_t *try_one(size_t i, void *context, struct strait_error *err)
 {
     const struct tries *t = context;
-    return strait_what_if(t->setup, t->resolved, t->what[t->n_done + i], t->factor, t->round_s,
+    return strait_what_if(&t->setup, t->resolved, t->what[t->n_done + i], t->factor, t->round_s,
                           err);
 }
 
@@ -131,17 +133,20 @@ static json_t *names_of(const struct strait_network *n)
     return names;
 }
 
-static int find_tries(struct tries *t, struct strait_error *err)
+static int find_tries(struct tries *t, const json_t *row, struct strait_error *err)
 {
     struct strait_experiment *e;
-    if (strait_experiment_read(&e, t->setup->file, t->resolved, err) != 0)
+    if (strait_experiment_read(&e, t->setup.file, t->resolved, err) != 0)
         return -1;
+    const int failed = strait_row_has_sent_sizes(row) &&
+                       strait_trial_find_sizes(&t->sizes, e, t->setup.profile, err) != 0;
+    t->setup.sizes = t->sizes;
     for (int what = 0; what < STRAIT_N_FASTER; what++)
         if (strait_faster_applies((enum strait_faster)what, e))
             t->what[t->n++] = (enum strait_faster)what;
     t->names = names_of(e->network);
     strait_experiment_free(e);
-    return 0;
+    return failed ? -1 : 0;
 }
 
 /* What of a row is said again. */
@@ -187,12 +192,13 @@ static json_t *faster_of(const struct tries *t)
 json_t *strait_why(const struct strait_plan_setup *setup, const json_t *row, const json_t *resolved,
                    double factor, int n_jobs, struct strait_error *err)
 {
-    struct tries t = {.setup = setup, .resolved = resolved, .factor = factor, .round_s = NAN};
+    struct tries t = {.setup = *setup, .resolved = resolved, .factor = factor, .round_s = NAN};
     json_t *out = NULL;
-    if (find_tries(&t, err) == 0 && try_all(&t, n_jobs, err) == 0)
+    if (find_tries(&t, row, err) == 0 && try_all(&t, n_jobs, err) == 0)
         out = json_pack("{s:s, s:O, s:f, s:o, s:o, s:O}", "record", "why", "row", row, "factor",
                         factor, "predicted", figures_of(t.rows[STRAIT_FASTER_NOTHING]), "faster",
                         faster_of(&t), "names", t.names);
+    strait_sent_sizes_free(t.sizes);
     json_decref(t.names);
     for (int what = 0; what < STRAIT_N_FASTER; what++)
         json_decref(t.rows[what]);

@@ -8,6 +8,7 @@
 
 #include "analysis/columns/columns.h"
 #include "analysis/fields.h"
+#include "analysis/row.h"
 #include "analysis/timeline/spans_file.h"
 #include "campaign/backends.h"
 #include "campaign/plan.h"
@@ -24,10 +25,14 @@ static int simulate(struct strait_log **logs, int *n_ranks, const json_t *header
     struct strait_plan_setup setup = {.control = *control ? control : NULL, .every_round = true};
     struct strait_trial_options options = strait_plan_trial_options(&setup, backend, e);
     struct strait_profile *profile = NULL;
+    struct strait_sent_sizes *sizes = NULL;
     struct strait_trial *p = NULL;
     int status = -1;
-    if (strait_header_profile(&profile, header, err) == 0 &&
-        strait_trial_new(&p, e, profile, &options, err) == 0 &&
+    const bool ready =
+        strait_header_profile(&profile, header, err) == 0 &&
+        (!strait_row_has_sent_sizes(row) || strait_trial_find_sizes(&sizes, e, profile, err) == 0);
+    options.sizes = sizes;
+    if (ready && strait_trial_new(&p, e, profile, &options, err) == 0 &&
         strait_trial_run(p, backend, err) == 0) {
         *logs = p->logs;
         *n_ranks = e->n_ranks;
@@ -35,6 +40,7 @@ static int simulate(struct strait_log **logs, int *n_ranks, const json_t *header
         status = p->logs ? 0 : strait_error_memory(err, "timeline");
     }
     strait_trial_free(p);
+    strait_sent_sizes_free(sizes);
     strait_profile_free(profile);
     return status;
 }

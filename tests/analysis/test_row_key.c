@@ -143,7 +143,7 @@ static void model(void)
 /* What not every run has; no two of them are taken for each other. */
 static void inputs(void)
 {
-    enum { N = 13 };
+    enum { N = 14 };
     struct world w;
     char keys[N][STRAIT_KEY_CHARS];
     set_up(&w);
@@ -164,6 +164,7 @@ static void inputs(void)
     in[10].repeat = 1;
     in[11].dilation = 2;
     in[12].profile = NULL;
+    in[13].sizes = "x";
     for (int i = 0; i < N; i++) {
         CU_ASSERT_EQUAL(strait_row_key(keys[i], &in[i], NULL), 0);
         for (int k = 0; k < i; k++) {

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "analysis/breakeven.h"
+#include "analysis/row.h"
 #include "campaign/backends.h"
 #include "campaign/plan.h"
 #include "tests/kit/folder.h"
@@ -332,7 +333,83 @@ static void both_states(void)
     folder_remove(folder);
 }
 
+static bool says(const json_t *row, const char *words)
+{
+    size_t i;
+    json_t *text;
+    json_array_foreach (json_object_get(row, "approximations"), i, text)
+        if (strstr(json_string_value(text), words))
+            return true;
+    return false;
+}
+
+static json_t *row_of_sizes(struct strait_plan *plan, const char *experiment, bool sends)
+{
+    struct strait_error err = {0};
+    struct strait_sweep *sweep;
+    char path[128];
+    write_text(path, "x.json", experiment);
+    plan->setup.sends_sizes = sends;
+    CU_ASSERT_EQUAL_FATAL(strait_sweep_load(&sweep, path, NULL, 0, &err), 0);
+    plan->setup.file = sweep->file;
+    CU_ASSERT_EQUAL_FATAL(strait_plan_add(plan, sweep, &strait_fluid, 1, false, &err), 0);
+    json_t *row = strait_plan_run_task(plan, plan->n_tasks - 1, &err);
+    CU_ASSERT_STRING_EQUAL(err.text, "");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(row);
+    strait_sweep_free(sweep);
+    return row;
+}
+
+static json_int_t payload_of(const json_t *row)
+{
+    return json_integer_value(json_object_get(json_object_get(row, "bytes"), "payload"));
+}
+
+/* A profile that says ratio 2, and one that says 8: what is sent is the same if the tensors tell,
+ * and so is how far the round may be off, but for the speeds. Two rows, two keys. Where a round has
+ * more than anybody waits for, the row has the profile's sizes and the reason. */
+static void sizes(void)
+{
+#define FEDAVG(model)                                                                              \
+    "{\"schema\": \"strait-experiment/1\", \"model\": " model ", \"clients\": 2, \"strategy\": "   \
+    "{\"name\": \"fedavg\", \"rounds\": 1}, \"codec\": {\"name\": \"sz\", \"bound\": {\"range\": " \
+    "1e-3}}, \"network\": {\"client\": {\"rate\": \"100 Mbps\"}, \"server\": {\"rate\": \"1 "      \
+    "Gbps\"}}}"
+    struct strait_plan plans[2] = {0};
+    struct strait_profile *profiles[2];
+    json_t *rows[2][2];
+    strcpy(folder, "/tmp/strait-rows-XXXXXX");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(folder));
+    for (int i = 0; i < 2; i++) {
+        profiles[i] = profile_of(i == 0 ? 2 : 8, 1000, 1000, false);
+        plans[i].setup.profile = profiles[i];
+        for (int sends = 0; sends < 2; sends++)
+            rows[i][sends] = row_of_sizes(&plans[i], FEDAVG("\"cnn\""), sends);
+        CU_ASSERT_STRING_NOT_EQUAL(plans[i].tasks[0].key, plans[i].tasks[1].key);
+        CU_ASSERT_FALSE(strait_row_has_sent_sizes(rows[i][0]));
+        CU_ASSERT_TRUE(strait_row_has_sent_sizes(rows[i][1]));
+        CU_ASSERT_TRUE(says(rows[i][1], "encoded sizes are those of the recorded tensors"));
+    }
+    CU_ASSERT_TRUE(payload_of(rows[0][0]) > payload_of(rows[1][0]));
+    CU_ASSERT_EQUAL(payload_of(rows[0][1]), payload_of(rows[1][1]));
+    CU_ASSERT_TRUE(json_equal(json_object_get(rows[0][1], "uncertainty"),
+                              json_object_get(rows[1][1], "uncertainty")));
+    json_t *large =
+        row_of_sizes(&plans[0], FEDAVG("{\"params\": \"250 M\", \"step\": \"1 s\"}"), true);
+    CU_ASSERT_FALSE(strait_row_has_sent_sizes(large));
+    CU_ASSERT_TRUE(says(large, "no tensor is encoded: a round has more than 1 GB to encode"));
+    json_decref(large);
+    for (int i = 0; i < 2; i++) {
+        for (int sends = 0; sends < 2; sends++)
+            json_decref(rows[i][sends]);
+        strait_plan_release(&plans[i]);
+        strait_profile_free(profiles[i]);
+    }
+    folder_remove(folder);
+}
+
 static const struct strait_test tests[] = {
+    {"sizes are those of what is sent where a run is to encode it", sizes},
     {"an interval spans both states of Open MPI's exchanges", both_states},
     {"draws of losses spread a prediction", draws},
     {"constants of software spread it by their errors", constants},

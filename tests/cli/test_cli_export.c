@@ -226,6 +226,33 @@ static void run_again(void)
     program_tear_down(&program);
 }
 
+/* Who runs a row again whose sizes are those of the recorded tensors looks at the tensors again. */
+static void sent_sizes(void)
+{
+    program_set_up(&program);
+    program_write(&program, "e.json", experiment);
+    struct said s = CALL("run", "e.json", "--on", "fluid", "--out", "r", "--sizes", "sent");
+    CU_ASSERT_EQUAL_FATAL(s.status, 0);
+    said_release(&s);
+    s = CALL("rerun", "r");
+    CU_ASSERT_EQUAL(s.status, 0);
+    CU_ASSERT_STRING_EQUAL(s.out, "4 of 4 rows are equal in every number\n");
+    said_release(&s);
+    s = CALL("why", "r", "--json", "--point", "2");
+    json_t *why = json_loads(s.out, 0, NULL), *row = json_object_get(why, "row");
+    CU_ASSERT_STRING_EQUAL(
+        json_string_value(json_object_get(json_object_get(row, "bytes"), "sizes")), "sent");
+    CU_ASSERT_TRUE(json_equal(json_object_get(json_object_get(why, "predicted"), "round_s"),
+                              json_object_get(row, "round_s")));
+    json_decref(why);
+    said_release(&s);
+    s = CALL("run", "e.json", "--on", "fluid", "--sizes", "guess");
+    CU_ASSERT_EQUAL(s.status, 2);
+    CU_ASSERT_CONTAINS(s.err, "run: expected sent or profile after --sizes, found \"guess\"");
+    said_release(&s);
+    program_tear_down(&program);
+}
+
 /* Of a version whose experiments had a key that is no more, or that left the profile out: the
  * folder is named, not a file that is removed. */
 static void of_another_version(void)
@@ -295,6 +322,7 @@ static const struct strait_test tests[] = {
     {"a header says version, commit and citation", cited},
     {"results are a page that needs nothing else", reported},
     {"a result's own experiment gives its rows again, or says what differs", run_again},
+    {"rows with sizes as they are sent are run again with these", sent_sizes},
     {"a result of another version is refused by its folder's name", of_another_version},
     {"of many differences twenty are shown", many_differences},
 };

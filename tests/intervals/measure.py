@@ -81,7 +81,7 @@ def predict(here):
             if folder == 'other' and name.endswith('-clean.json'):
                 continue
             status = call(here, name, '--on', 'fluid', '--profile', f'{here}/profile.json',
-                          *more, '--out', f'{here}/{folder}')
+                          '--sizes', 'sent', *more, '--out', f'{here}/{folder}')
             if status != '0':
                 print(name, status)
 
