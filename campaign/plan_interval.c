@@ -62,6 +62,7 @@ struct move {
     int end;
     uint64_t draw;
     double rate;
+    uint64_t order; /* keys how far each rank's delay is off; 0: it is not */
 };
 
 /* Mean round by fluid; NAN: the codec has no such end. */
@@ -77,7 +78,9 @@ static int run_moved(double *round_s, const struct strait_plan_setup *setup,
     if (strait_trial_new(&p, e, setup->profile, &sized, err) != 0)
         return -1;
     struct strait_network *other =
-        m.rate != 1 ? strait_network_at_rate(p->run.network, m.rate) : NULL;
+        m.rate != 1 ? strait_network_at_rate(p->run.network, m.rate)
+        : m.order   ? strait_network_off_delays(p->run.network, STRAIT_INTERVAL_DELAYS, m.order)
+                    : NULL;
     p->run.network_draw = m.draw;
     p->run.network = other ? other : p->run.network;
     const bool up = end >= 0 && move_cost(&p->up, p, 0, end == 1),
@@ -126,20 +129,43 @@ static int other_draws(struct strait_interval_inputs *in, const struct strait_pl
     return 0;
 }
 
-/* The round with rates a little off, where packets move and nothing is drawn: a queue that just
+/* Packets move and nothing is drawn. */
+static bool is_certain(const struct strait_experiment *e)
+{
+    return strait_network_by_packets(e->network) && !is_drawn(e) &&
+           strait_network_n_scheduled(e->network) == 0;
+}
+
+/* The round with rates a little off, where it is certain: a queue that just
  * holds what comes, or a window that just suffices, moves it by much more. Bytes that are as much
  * off do the same. */
 static int edges(double ends_s[2], const struct strait_plan_setup *setup,
                  const struct strait_experiment *e, struct strait_error *err)
 {
-    const bool counts = strait_network_by_packets(e->network) && !is_drawn(e) &&
-                        strait_network_n_scheduled(e->network) == 0;
     ends_s[0] = ends_s[1] = NAN;
-    for (int i = 0; i < 2 && counts; i++) {
+    for (int i = 0; i < 2 && is_certain(e); i++) {
         const struct move m = {.end = -1,
                                .rate = i == 0 ? STRAIT_INTERVAL_OFF : 1 / STRAIT_INTERVAL_OFF};
         if (run_moved(&ends_s[i], setup, e, m, err) != 0)
             return -1;
+    }
+    return 0;
+}
+
+/* The round with delays a little off one another, where it is certain: which of equal streams gets
+ * ahead, and so goes on first, depends on microseconds. */
+static int orders(double ends_s[2], const struct strait_plan_setup *setup,
+                  const struct strait_experiment *e, double round_s, struct strait_error *err)
+{
+    const bool counts = is_certain(e) && e->n_clients > 1;
+    ends_s[0] = ends_s[1] = counts ? round_s : NAN;
+    for (uint64_t i = 1; i <= STRAIT_INTERVAL_ORDERS && counts; i++) {
+        const struct move m = {.end = -1, .rate = 1, .order = i};
+        double moved_s;
+        if (run_moved(&moved_s, setup, e, m, err) != 0)
+            return -1;
+        ends_s[0] = fmin(ends_s[0], moved_s);
+        ends_s[1] = fmax(ends_s[1], moved_s);
     }
     return 0;
 }
@@ -269,6 +295,7 @@ int strait_plan_put_interval(json_t *row, const struct strait_plan_setup *setup,
     if (codec_ends(in.codec_s, (const bool[2]){true, true}, setup, e, err) != 0 ||
         other_draws(&in, setup, e, strait_row_number(bytes, "payload"), err) != 0 ||
         edges(in.edges_s, setup, e, err) != 0 ||
+        orders(in.order_s, setup, e, in.round_s, err) != 0 ||
         constants(in.constants_s, setup, e, in.round_s, err) != 0 ||
         lateness(in.constants_s, setup, e, in.round_s, err) != 0)
         return -1;

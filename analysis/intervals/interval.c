@@ -73,6 +73,10 @@ static struct reach reach_of(const struct strait_interval_inputs *in, bool own)
         r.low = hypot(r.low, fmax(0, at - log_rest(in, in->codec_s[0])));
         r.high = hypot(r.high, fmax(0, log_rest(in, in->codec_s[1]) - at));
     }
+    if (in->order_s[0] > 0) {
+        r.low = hypot(r.low, fmax(0, at - log_rest(in, in->order_s[0])));
+        r.high = hypot(r.high, fmax(0, log_rest(in, in->order_s[1]) - at));
+    }
     for (int i = 0; i < 2 && isfinite(in->edges_s[i]); i++) {
         const double moves = log_rest(in, in->edges_s[i]) - at;
         low = fmax(low, -moves - log(STRAIT_INTERVAL_OFF));
@@ -103,6 +107,7 @@ void strait_interval_scores(struct strait_learned_setting *out, const json_t *pr
         in.other_draws_s[i] = json_number_value(json_array_get(draws, i));
     read_ends(in.codec_s, parts, "codec_s");
     read_ends(in.edges_s, parts, "edges_s");
+    read_ends(in.order_s, parts, "order_s");
     const struct reach r = reach_of(&in, false);
     out->low = r.low;
     out->high = r.high;
@@ -212,6 +217,8 @@ json_t *strait_interval_of(double interval_s[2], const struct strait_interval_in
     json_t *out = parts_json(in);
     if (isfinite(in->constants_s[0]))
         json_object_set_new(out, "constants_s", ends(in->constants_s));
+    if (in->order_s[0] > 0)
+        json_object_set_new(out, "order_s", ends(in->order_s));
     json_object_set_new(out, "compute_s", slack[1] > 0 ? ends(compute_s) : json_null());
     json_object_set_new(out, "base_s", ends(base_s));
     json_object_set_new(out, "model", known ? ends(model_s) : json_null());

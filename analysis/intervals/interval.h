@@ -9,6 +9,10 @@ enum { STRAIT_INTERVAL_DRAWS = 8 };
 /* Factor by which rates are changed in `edges_s`. A change of the round in proportion to it counts
  * as none. */
 #define STRAIT_INTERVAL_OFF 1.03
+/* How far delays are off in `order_s`, as a share: less than anybody knows of a path, but which of
+ * equal streams gets ahead depends on it. So many draws. */
+#define STRAIT_INTERVAL_DELAYS 1e-3
+enum { STRAIT_INTERVAL_ORDERS = 3 };
 
 /* Seconds a round of the run itself, and of runs whose inputs were changed a little. */
 struct strait_interval_inputs {
@@ -19,6 +23,8 @@ struct strait_interval_inputs {
     /* With software's constants off by their errors, and with ranks that are never late or often;
      * NAN: none has any. */
     double constants_s[2];
+    /* Least and most with each rank's delay STRAIT_INTERVAL_DELAYS off; 0 or NAN: not run */
+    double order_s[2];
     double edges_s[2]; /* rates STRAIT_INTERVAL_OFF times, and divided by it; NAN: not run */
     /* Of training steps: ln of the 90th percentile over the median, how many of them a client does
      * in a round, how many rounds there are and how many clients a round waits for. */
@@ -32,7 +38,7 @@ struct strait_interval_inputs {
  *  In:      learned      NULL: no margin for the model's own error
  *  Returns: a new object for a row's "uncertainty": {level, codec_s, draws_s, other_draws_s,
  *           edges_s, compute_s, base_s, model}: ends of each part alone, null where it has none,
- *           constants_s only where it has some
+ *           constants_s and order_s only where it has some
  *           (draws_s: least and most, its own too); base_s, what codec, draws and edges make of the
  *           round; and "evidence" */
 json_t *strait_interval_of(double interval_s[2], const struct strait_interval_inputs *inputs,

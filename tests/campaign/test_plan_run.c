@@ -230,9 +230,11 @@ static void draws(void)
             CU_ASSERT_TRUE(json_is_null(json_object_get(parts, "draws_s")));
             CU_ASSERT_TRUE(json_is_null(json_object_get(parts, "other_draws_s")));
             CU_ASSERT_EQUAL(json_is_array(json_object_get(parts, "edges_s")), i == 2);
+            CU_ASSERT_EQUAL(json_is_array(json_object_get(parts, "order_s")), i == 2);
         } else {
             CU_ASSERT_EQUAL(json_array_size(json_object_get(parts, "other_draws_s")), 8);
             CU_ASSERT_TRUE(json_is_null(json_object_get(parts, "edges_s")));
+            CU_ASSERT_PTR_NULL(json_object_get(parts, "order_s"));
             CU_ASSERT(end_of(row, "uncertainty", "draws_s", 0) <= number(row, "round_s"));
             CU_ASSERT(end_of(row, "uncertainty", "draws_s", 1) >= number(row, "round_s"));
             CU_ASSERT(end_of(row, "uncertainty", "draws_s", 1) >

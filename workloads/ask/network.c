@@ -289,6 +289,18 @@ struct strait_network *strait_network_at_rate(const struct strait_network *n, do
     return w;
 }
 
+struct strait_network *strait_network_off_delays(const struct strait_network *n, double off,
+                                                 uint64_t draw)
+{
+    struct strait_network *w = copy_network(n);
+    for (int i = 0; w && i < n->n_ranks; i++) {
+        const double u = strait_random_unit(draw, "delay", (uint64_t)i, 0);
+        w->out[i].delay_s *= 1 + off * (2 * u - 1);
+        w->in[i].delay_s *= 1 + off * (2 * u - 1);
+    }
+    return w;
+}
+
 struct strait_network *strait_network_with_others(const struct strait_network *n)
 {
     struct strait_network *w = copy_network(n);

@@ -164,6 +164,9 @@ int strait_network_n_flows(const struct strait_network *n);
  *  over time stay as they are. The copy has its own arrays and borrows everything else from n. NULL
  *  when memory runs out. */
 struct strait_network *strait_network_at_rate(const struct strait_network *n, double factor);
+/** The same with each rank's delay off by at most this share of it, a keyed draw. */
+struct strait_network *strait_network_off_delays(const struct strait_network *n, double off,
+                                                 uint64_t draw);
 /** A copy of n with one more rank, where the flows of others have their other ends: at the core,
  *  with a port of twice the rate that they can take together, and no delay. Borrows what n owns
  *  beside its arrays. NULL when memory runs out. */

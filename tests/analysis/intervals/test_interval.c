@@ -113,6 +113,27 @@ static void edges_and_other_draws(void)
     json_decref(out);
 }
 
+/* 8 s without compute, 9 at most and 6 at least: squares of logarithms add up with the codec's ends,
+ * 7 and 10 s. What a row says is read again. */
+static void orders(void)
+{
+    struct strait_interval_inputs in = round_of(10, 2);
+    struct strait_learned_setting read = {0};
+    double ends_s[2];
+    in.order_s[0] = 8, in.order_s[1] = 11;
+    in.codec_s[0] = 9, in.codec_s[1] = 12;
+    json_t *out = strait_interval_of(ends_s, &in, &clean, NULL);
+    CU_ASSERT_DOUBLE_EQUAL(ends_s[0], 2 + 8 * exp(-hypot(log(8 / 6.0), log(8 / 7.0))), 1e-9);
+    CU_ASSERT_DOUBLE_EQUAL(ends_s[1], 2 + 8 * exp(hypot(log(9 / 8.0), log(10 / 8.0))), 1e-9);
+    json_t *row = json_pack("{s:f, s:{s:f}, s:O}", "round_s", 10.0, "path_s", "compute", 2.0,
+                            "uncertainty", out);
+    strait_interval_scores(&read, row, 10);
+    CU_ASSERT_DOUBLE_EQUAL(read.low, hypot(log(8 / 6.0), log(8 / 7.0)), 1e-9);
+    CU_ASSERT_DOUBLE_EQUAL(read.high, hypot(log(9 / 8.0), log(10 / 8.0)), 1e-9);
+    json_decref(row);
+    json_decref(out);
+}
+
 /* A step whose 90th percentile is 1.2816 deviations above: ln p90/p50 = 0.012816 is a deviation of
  * 1 %. 4 steps halve it; 95 % of normal draws lie below 1.6449. The mean of the largest of two
  * normal draws is 0.5642 by theory and 0.5895 by Blom's formula: (2 - 0.375) / 2.25 = 0.7222. */
@@ -201,6 +222,7 @@ static void evidence(void)
 static const struct strait_test tests[] = {
     {"the model's own error moves the ends of all but compute", model_alone},
     {"parts that are known are independent", known_parts},
+    {"which stream gets ahead counts beside the codec", orders},
     {"an edge counts beyond proportion, and the round lies inside", edges_and_other_draws},
     {"steps spread by their percentiles, and the slowest client counts", steps},
     {"a measured round says how far it lies from its middle", scores},

@@ -177,7 +177,8 @@ static void flows_of_others(void)
     struct strait_error err = {0};
     struct strait_network *n = read_network(
         "\"topology\": \"sites\", \"site\": [{\"ranks\": 2, \"rate\": \"1 Gbps\"}], \"client\":"
-        "{\"rate\": \"10 Mbps\", \"background\": {\"rate\": \"2 Mbps\", \"flows\": 2, \"way\": "
+        "{\"rate\": \"10 Mbps\", \"rtt\": \"8 ms\", \"background\": {\"rate\": \"2 Mbps\", "
+        "\"flows\": 2, \"way\": "
         "\"in\"}}",
         2, false, &err);
     CU_ASSERT_PTR_NOT_NULL_FATAL(n);
@@ -199,6 +200,13 @@ static void flows_of_others(void)
     CU_ASSERT(w->in[1].rate_bits_per_s == 10e6 && w->out[1].rate_bits_per_s == 12.5e6);
     CU_ASSERT(w->site_in[0].rate_bits_per_s == 1.25e9 && w->site_out[0].rate_bits_per_s == 1.25e9);
     CU_ASSERT_EQUAL(n->in[1].rate_bits_per_s, 8e6);
+    strait_network_free(w);
+    w = strait_network_off_delays(n, 0.5, 1);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(w);
+    const double off = w->in[1].delay_s / n->in[1].delay_s;
+    CU_ASSERT(off != 1 && off >= 0.5 && off <= 1.5 && off != w->in[0].delay_s / n->in[0].delay_s);
+    CU_ASSERT_DOUBLE_EQUAL(w->out[1].delay_s / n->out[1].delay_s, off, 1e-12);
+    CU_ASSERT_EQUAL(w->in[1].rate_bits_per_s, 8e6);
     strait_network_free(w);
     strait_network_free(n);
 }
