@@ -58,6 +58,7 @@ struct strait_stream {
     double arrived_s; /* of the last message */
     uint64_t n_sent;
     struct strait_heap_node node; /* in its inbox, by the arrival of its first message */
+    struct strait_stream *then;   /* that its source sent on after it, last time */
     void *kernel;                 /* private to the time source */
 };
 

@@ -113,12 +113,20 @@ static struct strait_stream *find(struct strait_engine *m, int src, int dst, int
     return *slot;
 }
 
+static bool is_to(const struct strait_stream *s, int dst, int channel)
+{
+    return s && s->dst == dst && s->channel == channel;
+}
+
+/* A rank sends on one stream again and again, or on all of its streams in the same order. */
 struct strait_stream *strait_stream_find(struct strait_engine *m, int src, int dst, int channel)
 {
-    struct strait_stream **last = &m->nodes[src].last;
-    if (!*last || (*last)->dst != dst || (*last)->channel != channel)
-        *last = find(m, src, dst, channel);
-    return *last;
+    struct strait_stream *last = m->nodes[src].last;
+    if (is_to(last, dst, channel))
+        return last;
+    if (last && !is_to(last->then, dst, channel))
+        last->then = find(m, src, dst, channel);
+    return m->nodes[src].last = last ? last->then : find(m, src, dst, channel);
 }
 
 struct strait_inbox *strait_inbox_of(struct strait_engine *m, int dst, int channel)

@@ -2,11 +2,13 @@
 #include "carried.h"
 
 #include <math.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Changes that are looked at together: 12 MB of them, unless one link has more. */
-enum { MAX_CHANGES = 1 << 19 };
+/* Changes that are looked at together, 6 MB of them unless one link has more; and transfers over
+ * links that are kept from the first walk over all spans, 8 MB. */
+enum { MAX_CHANGES = 1 << 18, FIRST_KEPT = 1 << 10, MAX_KEPT = 1 << 18 };
 
 /* At time_s the rate changes, and a transfer without duration adds its bytes at once. Added up: the
  * bytes that a link carried until then, and its rate from there on. */
@@ -16,6 +18,11 @@ struct change {
 
 struct reach { /* of a rank's receiving */
     int first_link, last_link;
+};
+
+struct crossing { /* of a link by a transfer */
+    double start_s, end_s, bytes;
+    int link;
 };
 
 struct carried {
@@ -29,6 +36,8 @@ struct carried {
     size_t *first;            /* by link, from first_link on: where its changes begin */
     struct change *changes, *spare;
     size_t cap, cap_spare;
+    struct crossing *kept; /* in the order of the walk; NULL: too many, or none yet */
+    size_t n_kept, cap_kept;
 };
 
 double strait_carried_wire_bytes(const struct strait_network *n, const struct strait_span *s)
@@ -81,11 +90,60 @@ bool strait_carried_crosses(const struct strait_network *n, const struct strait_
            s->rank < n->n_ranks && s->peer != s->rank;
 }
 
-/* Sort in ascending order of times, those of the same time in the order that they came in. They
+/* Times in the order of their digits, of 11 bits each. */
+enum { DIGIT_BITS = 11, N_DIGITS = 6, N_VALUES = 1 << DIGIT_BITS, MANY_CHANGES = 4096 };
+
+/* Ascends with a time, which is no NaN. */
+static uint64_t order_of(double time_s)
+{
+    uint64_t bits;
+    time_s += 0.0; /* of zeros there are two */
+    memcpy(&bits, &time_s, sizeof(bits));
+    return bits >> 63 ? ~bits : bits | (uint64_t)1 << 63;
+}
+
+static size_t digit_of(uint64_t order, int digit)
+{
+    return order >> (digit * DIGIT_BITS) & (N_VALUES - 1);
+}
+
+/* By the last digit first; each pass keeps the order of those that it does not tell apart. */
+static void sort_by_digits(struct change *all, struct change *spare, size_t n)
+{
+    uint32_t n_of[N_DIGITS][N_VALUES] = {0};
+    struct change *from = all, *to = spare;
+    const uint64_t first = order_of(all[0].time_s);
+    for (size_t i = 0; i < n; i++)
+        for (int digit = 0; digit < N_DIGITS; digit++)
+            n_of[digit][digit_of(order_of(all[i].time_s), digit)]++;
+    for (int digit = 0; digit < N_DIGITS; digit++) {
+        uint32_t *at = n_of[digit], n_before = 0;
+        if (at[digit_of(first, digit)] == n)
+            continue;
+        for (size_t value = 0; value < N_VALUES; value++) {
+            const uint32_t n_here = at[value];
+            at[value] = n_before;
+            n_before += n_here;
+        }
+        for (size_t i = 0; i < n; i++)
+            to[at[digit_of(order_of(from[i].time_s), digit)]++] = from[i];
+        struct change *const done = to;
+        to = from;
+        from = done;
+    }
+    if (from != all)
+        memcpy(all, from, n * sizeof(*all));
+}
+
+/* Sort in ascending order of times, those of the same time in the order that they came in. Some
  * come nearly sorted: what already is in order is not moved. */
 static void sort(struct change *all, struct change *spare, size_t n)
 {
     enum { SHORT = 16 };
+    if (n >= MANY_CHANGES && n <= UINT32_MAX) {
+        sort_by_digits(all, spare, n);
+        return;
+    }
     for (size_t from = 0; from < n; from += SHORT) { /* insert within short runs */
         const size_t end = from + SHORT < n ? from + SHORT : n;
         for (size_t i = from + 1; i < end; i++) {
@@ -111,18 +169,33 @@ static void sort(struct change *all, struct change *spare, size_t n)
         }
 }
 
-/* A transfer over one link: two changes. */
-static void put(struct change *to, const struct strait_span *s, double bytes)
+/* Two changes of one link. */
+static void put(struct change *to, const struct crossing *x)
 {
-    const double span_s = s->end_s - s->start_s;
-    to[0] = span_s > 0 ? (struct change){s->start_s, bytes / span_s, 0}
-                       : (struct change){s->end_s, 0, bytes};
-    to[1] = (struct change){s->end_s, span_s > 0 ? -bytes / span_s : 0, 0};
+    const double span_s = x->end_s - x->start_s;
+    to[0] = span_s > 0 ? (struct change){x->start_s, x->bytes / span_s, 0}
+                       : (struct change){x->end_s, 0, x->bytes};
+    to[1] = (struct change){x->end_s, span_s > 0 ? -x->bytes / span_s : 0, 0};
+}
+
+/* While all fit. */
+static void keep(struct carried *c, const struct crossing *x)
+{
+    if (c->n_kept == c->cap_kept && c->cap_kept > 0) {
+        const size_t cap = 2 * c->cap_kept;
+        struct crossing *more = cap <= MAX_KEPT ? realloc(c->kept, cap * sizeof(*more)) : NULL;
+        if (!more)
+            free(c->kept);
+        c->kept = more;
+        c->cap_kept = more ? cap : 0;
+    }
+    if (c->kept)
+        c->kept[c->n_kept++] = *x;
 }
 
 /* For each crossing of a link that is looked at: count its two changes, or put them into `changes`
  * from at[link - first_link] on. */
-static void walk_log(const struct carried *c, size_t *at, int rank, bool counts)
+static void walk_log(struct carried *c, size_t *at, int rank, bool counts)
 {
     int links[STRAIT_MAX_HOPS];
     struct strait_span_walk spans;
@@ -139,19 +212,33 @@ static void walk_log(const struct carried *c, size_t *at, int rank, bool counts)
             const int link = links[hop];
             if (link < c->first_link || link >= c->end_link || c->n_changes[link] == 0)
                 continue;
+            const struct crossing x = {s->start_s, s->end_s, bytes, link};
             size_t *k = &at[link - c->first_link];
             if (counts) {
+                keep(c, &x);
                 reach->first_link = link < reach->first_link ? link : reach->first_link;
                 reach->last_link = link > reach->last_link ? link : reach->last_link;
             } else {
-                put(&c->changes[*k], s, bytes);
+                put(&c->changes[*k], &x);
             }
             *k += 2;
         }
     }
 }
 
-static void walk(const struct carried *c, size_t *at, bool counts)
+/* The same with those that were kept. */
+static void put_kept(struct carried *c, size_t *at)
+{
+    for (size_t i = 0; i < c->n_kept; i++) {
+        const struct crossing *x = &c->kept[i];
+        if (x->link < c->first_link || x->link >= c->end_link)
+            continue;
+        put(&c->changes[at[x->link - c->first_link]], x);
+        at[x->link - c->first_link] += 2;
+    }
+}
+
+static void walk(struct carried *c, size_t *at, bool counts)
 {
     for (int r = 0; r < c->n_ranks; r++)
         if (counts ||
@@ -211,8 +298,10 @@ static int look_at_next(struct carried *c, int n_links)
     const int n_here = c->end_link - c->first_link;
     if (!make_room(&c->changes, &c->cap, n) || !make_room(&c->spare, &c->cap_spare, most))
         return -1;
-    if (n > 0)
-        walk(c, c->first, false); /* moves each to where the next begins */
+    if (n > 0 && c->kept)
+        put_kept(c, c->first); /* moves each to where the next begins */
+    else if (n > 0)
+        walk(c, c->first, false);
     for (int i = n_here; i > 0; i--)
         c->first[i] = c->first[i - 1];
     c->first[0] = 0;
@@ -244,8 +333,10 @@ int strait_carried_answer(struct strait_carried_question *asked, size_t n_asked,
                         .reaches = calloc((size_t)n_ranks + 1, sizeof(*c.reaches)),
                         .n_changes = calloc((size_t)n_links + 1, sizeof(*c.n_changes)),
                         .first = calloc((size_t)n_links + 1, sizeof(*c.first)),
+                        .kept = malloc(FIRST_KEPT * sizeof(*c.kept)),
+                        .cap_kept = FIRST_KEPT,
                         .end_link = n_links};
-    int failed = !counts || !c.reaches || !c.n_changes || !c.first;
+    int failed = !counts || !c.reaches || !c.n_changes || !c.first || !c.kept;
     for (int r = 0; r < n_ranks && !failed; r++)
         c.reaches[r] = (struct reach){n_links, -1};
     for (size_t i = 0; i < n_asked && !failed; i++)
@@ -265,6 +356,7 @@ int strait_carried_answer(struct strait_carried_question *asked, size_t n_asked,
     free(c.reaches);
     free(c.n_changes);
     free(c.first);
+    free(c.kept);
     free(c.changes);
     free(c.spare);
     return failed ? strait_error_memory(err, "limits") : 0;

@@ -1,4 +1,5 @@
-/* Inside the fair-share solver: components, and the three ways to share their links. */
+/* Inside the fair-share solver: flows that are alone, components, and the three ways to share their
+ * links. */
 #pragma once
 #include "flow.h"
 
@@ -32,7 +33,7 @@ struct strait_component {
 
 struct strait_fair_link {
     double bytes_per_s;
-    struct strait_component *component; /* NULL: idle */
+    struct strait_component *component; /* NULL: idle, or its only flow is alone */
     size_t n_flows;
     uintptr_t flows; /* their addresses, combined by exclusive or: of a single flow its own */
 };
@@ -55,7 +56,10 @@ struct strait_fairshare {
     double now_s;
     int64_t n_started;
     struct strait_heap by_next; /* components, by the end of their next flow */
-    struct strait_component *dirty, *spare;
+    struct strait_component *dirty, *last_dirty; /* in the order in which they became so */
+    struct strait_component *spare;
+    struct strait_heap alone; /* flows that share nothing, by their end; but for those that have */
+    struct strait_flow *new_alone, *last_alone; /* begun since rates were computed, in a list */
     struct strait_component **all; /* all ever made, to free them */
     size_t n_all, cap_all, n_flows;
     struct strait_flow *done_first, *done_last;
@@ -66,6 +70,19 @@ struct strait_fairshare {
     int *touched;
     struct strait_heap filling;
 };
+
+/* alone.c. Once one of a flow's links gets another flow, it belongs to a component. */
+bool strait_alone_may(const struct strait_fairshare *fs, const struct strait_flow *flow);
+/** Of a flow that may, whose left_bytes are set. */
+void strait_alone_begin(struct strait_fairshare *fs, struct strait_flow *flow);
+/** Put those that have begun into fs->alone. 0, or -1 when memory runs out. */
+int strait_alone_settle(struct strait_fairshare *fs);
+/** Make it the only flow of a component, as if it always had been; dirty if it has just begun. NULL
+ *  when memory runs out. */
+struct strait_component *strait_alone_leave(struct strait_fairshare *fs, struct strait_flow *flow);
+/** The one that ends first; NULL: there is none. */
+struct strait_flow *strait_alone_first(const struct strait_fairshare *fs);
+void strait_alone_end(struct strait_fairshare *fs, struct strait_flow *flow);
 
 /* component.c */
 /** Flows whose ends are closer than this end together: rounding must not cause separate events. */

@@ -41,6 +41,7 @@ void strait_fairshare_free(struct strait_fairshare *fs)
         free(c);
     }
     strait_heap_release(&fs->by_next);
+    strait_heap_release(&fs->alone);
     strait_heap_release(&fs->filling);
     free(fs->all);
     free(fs->of_link);
@@ -69,8 +70,9 @@ static void make_dirty(struct strait_fairshare *fs, struct strait_component *c)
     if (c->dirty)
         return;
     c->dirty = true;
-    c->next = fs->dirty;
-    fs->dirty = c;
+    c->next = NULL;
+    *(fs->dirty ? &fs->last_dirty->next : &fs->dirty) = c;
+    fs->last_dirty = c;
 }
 
 /* The flows now share more than the hub: track the bytes of each flow. */
@@ -111,6 +113,21 @@ static struct strait_component *merge(struct strait_fairshare *fs, struct strait
     return to;
 }
 
+/* The only flow of a link. */
+static struct strait_flow *single(const struct strait_fair_link *l)
+{
+    return (struct strait_flow *)l->flows;
+}
+
+/* Whose link gets another flow, or another capacity. */
+static struct strait_component *of_alone(struct strait_fairshare *fs, struct strait_flow *flow)
+{
+    struct strait_component *c = strait_alone_leave(fs, flow);
+    if (c && !strait_heap_holds(&c->node))
+        make_dirty(fs, c);
+    return c;
+}
+
 /* The component of a flow over these links, ready to add it. */
 static struct strait_component *component_for(struct strait_fairshare *fs, const int *links,
                                               int n_links, double now_s)
@@ -120,8 +137,10 @@ static struct strait_component *component_for(struct strait_fairshare *fs, const
     bool merged = false;
     for (int i = 0; i < n_links; i++) {
         struct strait_component *of = fs->links[links[i]].component;
-        if (!of)
+        if (fs->links[links[i]].n_flows == 0)
             continue;
+        if (!of && !(of = of_alone(fs, single(&fs->links[links[i]]))))
+            return NULL;
         n_busy++;
         busy = links[i];
         if (of == c)
@@ -162,12 +181,6 @@ static int reserve_scratch(struct strait_fairshare *fs)
     return fs->cap_scratch > 0 ? 0 : -1;
 }
 
-/* The only flow of a link. */
-static struct strait_flow *single(const struct strait_fair_link *l)
-{
-    return (struct strait_flow *)l->flows;
-}
-
 /* A link of a divided component has begun or ceased to be shared, and this flow stays on it. */
 static int regroup(struct strait_fairshare *fs, struct strait_flow *flow)
 {
@@ -179,8 +192,7 @@ int strait_fairshare_start(struct strait_fairshare *fs, struct strait_flow *flow
 {
     assert(n_links >= 2 && n_links <= STRAIT_FLOW_MAX_LINKS && bytes > 0 && now_s >= fs->now_s);
     fs->now_s = now_s;
-    struct strait_component *c = component_for(fs, links, n_links, now_s);
-    if (!c || strait_component_reserve(c, c->n + 1) != 0 || reserve_scratch(fs) != 0)
+    if (reserve_scratch(fs) != 0)
         return -1;
     memcpy(flow->link, links, (size_t)n_links * sizeof(*links));
     flow->n_links = n_links;
@@ -189,8 +201,15 @@ int strait_fairshare_start(struct strait_fairshare *fs, struct strait_flow *flow
     flow->left_bytes = bytes;
     flow->rate = 0;
     flow->finish.tie = flow->by_cap.tie = fs->n_started++;
-    strait_component_append(c, flow);
     fs->n_flows++;
+    if (strait_alone_may(fs, flow)) {
+        strait_alone_begin(fs, flow);
+        return 0;
+    }
+    struct strait_component *c = component_for(fs, links, n_links, now_s);
+    if (!c || strait_component_reserve(c, c->n + 1) != 0)
+        return -1;
+    strait_component_append(c, flow);
     for (int i = 0; i < n_links; i++) {
         fs->links[links[i]].component = c;
         fs->links[links[i]].n_flows++;
@@ -225,6 +244,10 @@ void strait_fairshare_change(struct strait_fairshare *fs, int link, double bytes
     struct strait_component *c = fs->links[link].component;
     assert(now_s >= fs->now_s && bytes_per_s > 0);
     fs->now_s = now_s;
+    if (!c && fs->links[link].n_flows > 0) {
+        c = of_alone(fs, single(&fs->links[link]));
+        fs->no_memory |= !c;
+    }
     if (c)
         advance(c, now_s);
     if (c && c->n_classes > 0)
@@ -268,14 +291,18 @@ static int settle(struct strait_fairshare *fs, struct strait_component *c)
 
 double strait_fairshare_next_s(struct strait_fairshare *fs)
 {
+    if (fs->no_memory || strait_alone_settle(fs) != 0)
+        return NAN;
     while (fs->dirty) {
         struct strait_component *c = fs->dirty;
         fs->dirty = c->next;
-        if (fs->no_memory || settle(fs, c) != 0)
+        if (settle(fs, c) != 0)
             return NAN;
     }
     const struct strait_heap_node *node = strait_heap_first(&fs->by_next);
-    return node ? node->key : INFINITY;
+    const struct strait_flow *alone = strait_alone_first(fs);
+    const double next_s = node ? node->key : INFINITY;
+    return alone ? strait_least(alone->finish.key, next_s) : next_s;
 }
 
 static void remove_flow(struct strait_fairshare *fs, struct strait_flow *flow)
@@ -309,6 +336,13 @@ static struct strait_flow *first_ended(const struct strait_component *c, double 
                               : strait_progressive_filling_first_ended(c, slack_s);
 }
 
+static void add_done(struct strait_fairshare *fs, struct strait_flow *f)
+{
+    f->next_done = NULL;
+    *(fs->done_first ? &fs->done_last->next_done : &fs->done_first) = f;
+    fs->done_last = f;
+}
+
 /* Move the flows of a due component that end now to the list of ended flows. At least one must end:
  * if rounding says otherwise, the first. */
 static void collect(struct strait_fairshare *fs, struct strait_component *c, double now_s)
@@ -318,30 +352,42 @@ static void collect(struct strait_fairshare *fs, struct strait_component *c, dou
     for (double slack_s = strait_fairshare_slack_s(now_s); c->n > 0 && !any; slack_s *= 2)
         for (struct strait_flow *f; (f = first_ended(c, slack_s)); any = true) {
             remove_flow(fs, f);
-            f->next_done = NULL;
-            if (fs->done_first)
-                fs->done_last->next_done = f;
-            else
-                fs->done_first = f;
-            fs->done_last = f;
+            add_done(fs, f);
         }
     make_dirty(fs, c);
+}
+
+/* What ends by until_s in order of its end: of what is alone and of components the first. False:
+ * there is none. */
+static bool collect_first(struct strait_fairshare *fs, double until_s)
+{
+    struct strait_flow *alone = strait_alone_first(fs);
+    struct strait_heap_node *node = strait_heap_first(&fs->by_next);
+    if (alone && alone->finish.key <= until_s &&
+        (!node || alone->finish.key < node->key ||
+         (alone->finish.key == node->key && alone->finish.tie < node->tie))) {
+        strait_alone_end(fs, alone);
+        fs->n_flows--;
+        add_done(fs, alone);
+        return true;
+    }
+    if (!node || node->key > until_s)
+        return false;
+    strait_heap_remove(&fs->by_next, node);
+    collect(fs,
+            (struct strait_component *)((char *)node - offsetof(struct strait_component, node)),
+            fs->now_s);
+    return true;
 }
 
 struct strait_flow *strait_fairshare_ended(struct strait_fairshare *fs, double now_s)
 {
     assert(now_s >= fs->now_s);
     fs->now_s = now_s;
-    if (!fs->done_first) {
-        const double until_s = now_s + strait_fairshare_slack_s(now_s);
-        for (struct strait_heap_node *node;
-             (node = strait_heap_first(&fs->by_next)) && node->key <= until_s;) {
-            struct strait_component *c =
-                (struct strait_component *)((char *)node - offsetof(struct strait_component, node));
-            strait_heap_remove(&fs->by_next, node);
-            collect(fs, c, now_s);
-        }
-    }
+    if (!fs->done_first)
+        for (const double until_s = now_s + strait_fairshare_slack_s(now_s);
+             collect_first(fs, until_s);)
+            continue;
     struct strait_flow *f = fs->done_first;
     if (f)
         fs->done_first = f->next_done;

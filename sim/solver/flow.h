@@ -19,6 +19,7 @@ struct strait_flow { /* in the caller's memory; zero it once */
     double cap; /* bytes/s of the narrowest private link */
     bool capped;
     double left_bytes, rate;                /* general: at the component's last_s */
+    double started_s;                       /* of a flow that is alone */
     struct strait_heap_node finish, by_cap; /* hub */
     size_t place;                           /* in the component's list */
     struct strait_flow *next_done;

@@ -202,11 +202,10 @@ static void copy_now(void *arg)
         memmove(t->tensor->values, t->packet->data, t->packet->payload_bytes);
 }
 
-struct strait_task *strait_decode_start(struct strait_rank *r, struct strait_tensor *y,
-                                        struct strait_packet *taken)
+static void begin_decode(struct strait_rank *r, struct strait_task *task, struct strait_tensor *y,
+                         struct strait_packet *taken)
 {
     struct strait_rank_state *w = strait_rank_state_of(r);
-    struct strait_task *task = strait_task_of(r, STRAIT_SPAN_DECODE, NULL);
     struct strait_job job = {.resource = STRAIT_CPU};
     task->tensor = y;
     task->packet = taken;
@@ -221,10 +220,10 @@ struct strait_task *strait_decode_start(struct strait_rank *r, struct strait_ten
                                    "a tensor came that is not of its own length");
         const bool mine = strait_codec_made(w, taken);
         if (mine && is_view_of(taken, y))
-            return task; /* a view of its own values: nothing to do */
+            return; /* a view of its own values: nothing to do */
         if (!mine && strait_tensor_adopt(r, y, taken)) {
             task->packet = NULL;
-            return task;
+            return;
         }
         strait_tensor_touch(r, y);
         job.cost_s =
@@ -253,10 +252,17 @@ struct strait_task *strait_decode_start(struct strait_rank *r, struct strait_ten
     }
     job.arg = task;
     task->op = r->backend->ops->start(r, &job);
+}
+
+struct strait_task *strait_decode_start(struct strait_rank *r, struct strait_tensor *y,
+                                        struct strait_packet *taken)
+{
+    struct strait_task *task = strait_task_of(r, STRAIT_SPAN_DECODE, NULL);
+    begin_decode(r, task, y, taken);
     return task;
 }
 
-void strait_wait(struct strait_rank *r, struct strait_task *task)
+static void finish(struct strait_rank *r, struct strait_task *task)
 {
     struct strait_times times;
     if (task->op) {
@@ -270,14 +276,26 @@ void strait_wait(struct strait_rank *r, struct strait_task *task)
         strait_rank_state_span(r, task->kind, &times, task->moved_bytes > 0 ? &moved : task->packet,
                                -1, -1, -1);
     }
-    strait_drop(r, task->packet);
+    if (task->packet)
+        strait_drop(r, task->packet);
     free(task->slices);
+}
+
+void strait_wait(struct strait_rank *r, struct strait_task *task)
+{
+    finish(r, task);
     free(task);
 }
 
 void strait_decode(struct strait_rank *r, struct strait_tensor *y, struct strait_packet *taken)
 {
-    strait_wait(r, strait_decode_start(r, y, taken));
+    struct strait_task task = {.kind = STRAIT_SPAN_DECODE};
+    if (r->run->real_payload) { /* with an error, which is large: not on the stack of a lane */
+        strait_wait(r, strait_decode_start(r, y, taken));
+        return;
+    }
+    begin_decode(r, &task, y, taken);
+    finish(r, &task);
 }
 
 struct adding {

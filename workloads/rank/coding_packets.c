@@ -12,7 +12,7 @@ enum { DOWN = 1 };
 
 bool strait_codec_is_none(const struct strait_codec *c)
 {
-    return strcmp(c->choice->spec.ops->name, "none") == 0;
+    return c->is_none;
 }
 
 bool strait_sends_views(const struct strait_codec *c)

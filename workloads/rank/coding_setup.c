@@ -70,8 +70,12 @@ void strait_coding_begin(struct strait_rank *r)
     const struct strait_trial *p = w->point;
     const struct strait_codec_choice *choices[STRAIT_N_CODECS];
     strait_trial_choices(choices, p);
-    for (unsigned i = 0; i < STRAIT_N_CODECS; i++)
-        w->codecs[i] = (struct strait_codec){.number = i, .choice = choices[i], .addressed = -1};
+    for (unsigned char i = 0; i < STRAIT_N_CODECS; i++)
+        w->codecs[i] =
+            (struct strait_codec){.number = i,
+                                  .choice = choices[i],
+                                  .is_none = strcmp(choices[i]->spec.ops->name, "none") == 0,
+                                  .addressed = -1};
     const struct strait_codec *mine =
         &w->codecs[w->me == 0 && p->experiment->strategy->has_server ? 1 : 0];
     if (strait_feedback_needed(&mine->choice->spec)) /* residual, and momentum or state */

@@ -71,7 +71,8 @@ struct strait_codec {
     struct strait_cached_costs *cached;
     double share;                         /* of the values that `dgc` sends; 0: its ratio */
     struct strait_remembered *remembered; /* error feedback and the like, by model position */
-    unsigned number;                      /* in the rank's codecs */
+    unsigned char number;                 /* in the rank's codecs */
+    bool is_none;                         /* values as they are */
     int addressed;                        /* the one receiver of the next packet; -1: all */
     bool *reached;                        /* n_ranks: who must be able to read it; NULL: all */
     struct strait_codec_memory *memory;   /* NULL: payload is sized, and nobody counts memory */

@@ -19,25 +19,31 @@ enum { N_KINDS = 8 }; /* that three bits can name */
 _Static_assert((int)STRAIT_N_SPAN_KINDS <= (int)N_KINDS, "a kind of span has no number");
 
 struct before { /* a span, in its block; where there are none: zeros */
-    const struct strait_span *previous[3];
-    const struct strait_span *alike[N_KINDS][2]; /* by kind */
+    const struct strait_span *previous;
+    double times[6]; /* end and start of the previous three, the last of them first */
+    const struct strait_span *alike[N_KINDS][2];      /* by kind */
+    unsigned char start_as[N_KINDS], end_as[N_KINDS]; /* packing: how the last one's times are */
 };
 
 static const struct strait_span none;
 
 static void begin(struct before *b)
 {
-    for (int i = 0; i < 3; i++)
-        b->previous[i] = &none;
+    b->previous = &none;
+    memset(b->times, 0, sizeof(b->times));
     for (int kind = 0; kind < N_KINDS; kind++)
         b->alike[kind][0] = b->alike[kind][1] = &none;
+    memset(b->start_as, 0, sizeof(b->start_as));
+    memset(b->end_as, 0, sizeof(b->end_as));
 }
 
 static void pass(struct before *b, const struct strait_span *span)
 {
-    b->previous[2] = b->previous[1];
-    b->previous[1] = b->previous[0];
-    b->previous[0] = span;
+    b->previous = span;
+    for (int i = 5; i >= 2; i--)
+        b->times[i] = b->times[i - 2];
+    b->times[0] = span->end_s;
+    b->times[1] = span->start_s;
     b->alike[span->kind][1] = b->alike[span->kind][0];
     b->alike[span->kind][0] = span;
 }
@@ -53,38 +59,38 @@ static uint64_t bits_of(double x)
     return bits;
 }
 
-static void like_starts(double like[N_LIKE], const struct before *b, int kind)
+static double start_like(const struct before *b, int kind, int how)
 {
-    for (int i = 0; i < 3; i++) {
-        like[2 * i] = b->previous[i]->end_s;
-        like[2 * i + 1] = b->previous[i]->start_s;
-    }
-    like[6] = b->alike[kind][0]->end_s;
-    like[7] = b->alike[kind][0]->start_s;
+    if (how < 6)
+        return b->times[how];
+    return how == 6 ? b->alike[kind][0]->end_s : b->alike[kind][0]->start_s;
 }
 
-static void like_ends(double like[N_LIKE], const struct before *b, int kind, double start_s)
+static double end_like(const struct before *b, int kind, double start_s, int how)
 {
-    for (int i = 0; i < 3; i++)
-        like[i] = b->previous[i]->end_s;
-    like[3] = start_s;
-    for (int i = 0; i < 2; i++) {
-        const struct strait_span *alike = b->alike[kind][i];
-        like[4 + i] = start_s + (alike->end_s - alike->start_s);
+    const struct strait_span *alike = b->alike[kind][how == 5];
+    switch (how) {
+    case 0:
+    case 1:
+    case 2:
+        return b->times[2 * how];
+    case 3:
+        return start_s;
+    case 4:
+    case 5:
+        return start_s + (alike->end_s - alike->start_s);
+    case 6:
+        return alike->end_s;
+    default:
+        return b->times[1];
     }
-    like[6] = b->alike[kind][0]->end_s;
-    like[7] = b->previous[0]->start_s;
 }
 
-static int put_time(unsigned char **to, double time_s, const double like[N_LIKE])
+/* Like none of the eight. */
+static int put_time(unsigned char **to, double time_s, double first)
 {
     const uint64_t bits = bits_of(time_s);
-    int how = 0;
-    while (how < N_LIKE && bits_of(like[how]) != bits)
-        how++;
-    if (how < N_LIKE)
-        return how;
-    how = bits >> 48 == bits_of(like[0]) >> 48 ? LOWER : WHOLE;
+    const int how = bits >> 48 == bits_of(first) >> 48 ? LOWER : WHOLE;
     strait_put32(*to, (uint32_t)bits);
     strait_put16(*to + 4, (uint16_t)(bits >> 32));
     if (how == WHOLE)
@@ -93,7 +99,6 @@ static int put_time(unsigned char **to, double time_s, const double like[N_LIKE]
     return how;
 }
 
-/* Not like any of the eight. */
 static double take_time(const unsigned char **from, int how, double first)
 {
     double time_s;
@@ -107,36 +112,41 @@ static double take_time(const unsigned char **from, int how, double first)
     return time_s;
 }
 
-/* As like_starts and like_ends say, but for one. */
+/* Mostly as the start of the last one of its kind. */
+static int put_start(unsigned char **to, const struct strait_span *s, struct before *b)
+{
+    const uint64_t bits = bits_of(s->start_s);
+    int how = b->start_as[s->kind];
+    if (bits_of(start_like(b, s->kind, how)) == bits)
+        return how;
+    for (how = 0; how < N_LIKE; how++)
+        if (bits_of(start_like(b, s->kind, how)) == bits)
+            return b->start_as[s->kind] = (unsigned char)how;
+    return put_time(to, s->start_s, b->times[0]);
+}
+
+static int put_end(unsigned char **to, const struct strait_span *s, struct before *b)
+{
+    const uint64_t bits = bits_of(s->end_s);
+    int how = b->end_as[s->kind];
+    if (bits_of(end_like(b, s->kind, s->start_s, how)) == bits)
+        return how;
+    for (how = 0; how < N_LIKE; how++)
+        if (bits_of(end_like(b, s->kind, s->start_s, how)) == bits)
+            return b->end_as[s->kind] = (unsigned char)how;
+    return put_time(to, s->end_s, b->times[0]);
+}
+
 static double take_start(const unsigned char **from, int how, const struct before *b, int kind)
 {
-    if (how >= N_LIKE)
-        return take_time(from, how, b->previous[0]->end_s);
-    const struct strait_span *s = how < 6 ? b->previous[how / 2] : b->alike[kind][0];
-    return how % 2 == 0 ? s->end_s : s->start_s;
+    return how < N_LIKE ? start_like(b, kind, how) : take_time(from, how, b->times[0]);
 }
 
 static double take_end(const unsigned char **from, int how, const struct before *b, int kind,
                        double start_s)
 {
-    const struct strait_span *alike = b->alike[kind][how == 5];
-    switch (how) {
-    case 0:
-    case 1:
-    case 2:
-        return b->previous[how]->end_s;
-    case 3:
-        return start_s;
-    case 4:
-    case 5:
-        return start_s + (alike->end_s - alike->start_s);
-    case 6:
-        return alike->end_s;
-    case 7:
-        return b->previous[0]->start_s;
-    default:
-        return take_time(from, how, b->previous[0]->end_s);
-    }
+    return how < N_LIKE ? end_like(b, kind, start_s, how)
+                        : take_time(from, how, b->times[0]);
 }
 
 /* --- other fields ------------------------------------------------------------------------- */
@@ -174,20 +184,27 @@ static int put_sizes(unsigned char **to, const struct strait_span *s, const stru
     return OWN;
 }
 
+/* Of a span that has the sizes of the last one of its kind. */
 static void take_sizes(struct strait_span *s, const unsigned char **from, int how,
-                       const struct before *b)
+                       const struct strait_span *second)
 {
-    const struct strait_span *alike = b->alike[s->kind][how == SAME_AS_SECOND];
-    s->bytes = alike->bytes;
-    s->raw_bytes = alike->raw_bytes;
-    if (how == MOVED) {
-        int8_t moved;
+    int8_t moved;
+    switch (how) {
+    case SAME_AS_SECOND:
+        s->bytes = second->bytes;
+        s->raw_bytes = second->raw_bytes;
+        break;
+    case MOVED:
         take(from, &moved, sizeof(moved));
         s->bytes += (uint64_t)moved;
         s->raw_bytes += (uint64_t)moved;
-    } else if (how == OWN) {
+        break;
+    case OWN:
         take(from, &s->bytes, sizeof(s->bytes));
         take(from, &s->raw_bytes, sizeof(s->raw_bytes));
+        break;
+    default:
+        break;
     }
 }
 
@@ -221,16 +238,12 @@ enum { SIZES_AT = 3, QUEUED = 1 << 5, RANK = 1 << 6, ROUND = 1 << 7 };
 /* Of the third: where peer and tag are, and lane and channel of its own. */
 enum { TAG_AT = 2, PLACE = 1 << 4 };
 
-static void pack_span(unsigned char **to, const struct strait_span *s, const struct before *b)
+static void pack_span(unsigned char **to, const struct strait_span *s, struct before *b)
 {
-    const struct strait_span *alike = b->alike[s->kind][0], *previous = b->previous[0];
+    const struct strait_span *alike = b->alike[s->kind][0], *previous = b->previous;
     unsigned char *head = *to;
-    double like[N_LIKE];
     *to += 3;
-    like_starts(like, b, s->kind);
-    const int start = put_time(to, s->start_s, like);
-    like_ends(like, b, s->kind, s->start_s);
-    const int end = put_time(to, s->end_s, like);
+    const int start = put_start(to, s, b), end = put_end(to, s, b);
     int first = s->kind | put_sizes(to, s, b) << SIZES_AT, third = 0;
     if (bits_of(s->queued_s) != bits_of(s->start_s)) {
         first |= QUEUED;
@@ -256,31 +269,36 @@ static void pack_span(unsigned char **to, const struct strait_span *s, const str
     head[2] = (unsigned char)third;
 }
 
+/* What the first and third byte have beside the kind is mostly nothing. */
 static void unpack_span(struct strait_span *s, const unsigned char **from, const struct before *b)
 {
-    const unsigned char *head = *from;
+    const unsigned char first = (*from)[0], times = (*from)[1], third = (*from)[2];
+    const int kind = first & (N_KINDS - 1);
+    const struct strait_span *previous = b->previous;
     *from += 3;
-    s->kind = head[0] & (N_KINDS - 1);
-    const struct strait_span *alike = b->alike[s->kind][0], *previous = b->previous[0];
-    s->start_s = take_start(from, head[1] & 15, b, s->kind);
-    s->end_s = take_end(from, head[1] >> 4, b, s->kind, s->start_s);
-    take_sizes(s, from, head[0] >> SIZES_AT & 3, b);
-    s->queued_s = s->start_s;
+    *s = *b->alike[kind][0];
+    s->kind = kind;
     s->rank = previous->rank;
     s->round = previous->round;
-    if (head[0] & QUEUED)
-        take(from, &s->queued_s, sizeof(s->queued_s));
-    if (head[0] & RANK)
-        take(from, &s->rank, sizeof(s->rank));
-    if (head[0] & ROUND)
-        take(from, &s->round, sizeof(s->round));
-    s->peer = take_number(from, head[2] & 3, alike->peer, previous->peer);
-    s->tag = take_number(from, head[2] >> TAG_AT & 3, alike->tag, previous->tag);
-    s->lane = alike->lane;
-    s->channel = alike->channel;
-    if (head[2] & PLACE) {
-        take(from, &s->lane, sizeof(s->lane));
-        take(from, &s->channel, sizeof(s->channel));
+    s->start_s = take_start(from, times & 15, b, kind);
+    s->end_s = take_end(from, times >> 4, b, kind, s->start_s);
+    s->queued_s = s->start_s;
+    if (first >= 1 << SIZES_AT) {
+        take_sizes(s, from, first >> SIZES_AT & 3, b->alike[kind][1]);
+        if (first & QUEUED)
+            take(from, &s->queued_s, sizeof(s->queued_s));
+        if (first & RANK)
+            take(from, &s->rank, sizeof(s->rank));
+        if (first & ROUND)
+            take(from, &s->round, sizeof(s->round));
+    }
+    if (third > 0) {
+        s->peer = take_number(from, third & 3, s->peer, previous->peer);
+        s->tag = take_number(from, third >> TAG_AT & 3, s->tag, previous->tag);
+        if (third & PLACE) {
+            take(from, &s->lane, sizeof(s->lane));
+            take(from, &s->channel, sizeof(s->channel));
+        }
     }
 }
 

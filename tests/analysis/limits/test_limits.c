@@ -283,25 +283,27 @@ static void carried(void)
     strait_log_release(&logs[1]);
 }
 
-/* More transfers than are looked at together: from ranks 1 and 2 to rank 0, 200,000 each, of a
- * second and 100 bytes with their frame, one after the other, but logged in fours from the last to
- * the first. In [a, b] 100 (b - a) bytes left each of the two, and twice as many came in. */
-static void many_carried(void)
+/* From ranks 1 and 2 to rank 0, n transfers each from begin_s on, of a second and 100 bytes with
+ * their frame, one after the other, but logged in fours from the last to the first. In [a, b]
+ * 100 (b - a) bytes left each of the two, and twice as many came in. */
+static void carried_one_after_the_other(int n_each, double begin_s)
 {
-    enum { N = 200000, N_ASKED = 4 };
+    enum { N_ASKED = 4 };
     struct strait_link ports[6] = {{0}};
     const struct strait_network n = {
         .n_ranks = 3, .out = ports, .in = ports + 3, .tcp = {.n_connections = 1}};
     struct strait_log logs[3] = {{0}};
-    struct strait_carried_question asked[N_ASKED] = {{.link = 4, .from_s = 1.5, .to_s = 100000},
-                                                     {.link = 1, .from_s = 0, .to_s = N},
-                                                     {.link = 2, .from_s = -9, .to_s = 2.25},
-                                                     {.link = 4, .from_s = N - 2, .to_s = N + 2}};
-    const double bytes[N_ASKED] = {9999850, 40000000, 225, 200};
-    for (int i = 0; i < 2 * N; i++) {
+    const double end_s = begin_s + n_each;
+    struct strait_carried_question asked[N_ASKED] = {
+        {.link = 4, .from_s = begin_s + 1.5, .to_s = begin_s + 2000},
+        {.link = 1, .from_s = begin_s, .to_s = end_s},
+        {.link = 2, .from_s = begin_s - 9, .to_s = begin_s + 2.25},
+        {.link = 4, .from_s = end_s - 2, .to_s = end_s + 2}};
+    const double bytes[N_ASKED] = {199850, 200.0 * n_each, 225, 200};
+    for (int i = 0; i < 2 * n_each; i++) {
         const int second = i / 2 / 4 * 4 + 3 - i / 2 % 4;
-        const struct strait_span s = {.start_s = second,
-                                      .end_s = second + 1,
+        const struct strait_span s = {.start_s = begin_s + second,
+                                      .end_s = begin_s + second + 1,
                                       .bytes = 4,
                                       .peer = 1 + i % 2,
                                       .kind = STRAIT_SPAN_TRANSFER};
@@ -311,6 +313,14 @@ static void many_carried(void)
     for (int i = 0; i < N_ASKED; i++)
         same(asked[i].bytes, bytes[i]);
     strait_log_release(&logs[0]);
+}
+
+/* More than are looked at together or kept from the first walk, and fewer; times before 0 too. */
+static void many_carried(void)
+{
+    carried_one_after_the_other(200000, 0);
+    carried_one_after_the_other(4000, 0);
+    carried_one_after_the_other(4000, -1500.25);
 }
 
 static void names(void)

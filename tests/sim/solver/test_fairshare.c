@@ -135,6 +135,32 @@ static void caps(void)
     strait_fairshare_free(fs);
 }
 
+/* 100 bytes over links of 10 and 20: alone at 10 to 2 s, when 80 are left and the first link falls
+ * to 5; at 6 s, with 60 left, another flow of 10 bytes takes half of that for 4 s. 50 are left at
+ * 10 s and end at 20 s. A third had begun beside them at 0 s, over a link that fell from 1 to 0.5 at
+ * that moment: 5 bytes to 10 s. */
+static void alone(void)
+{
+    const double bytes_per_s[] = {10, 20, 30, 1, 100};
+    struct strait_flow flows[3] = {0};
+    struct strait_fairshare *fs = strait_fairshare_new(5, bytes_per_s);
+    start(fs, &flows[0], 0, 1, 100);
+    start(fs, &flows[2], 3, 4, 5);
+    strait_fairshare_change(fs, 3, 0.5, 0);
+    CU_ASSERT_DOUBLE_EQUAL(strait_fairshare_next_s(fs), 10, 1e-12);
+    strait_fairshare_change(fs, 0, 5, 2);
+    CU_ASSERT_DOUBLE_EQUAL(strait_fairshare_next_s(fs), 10, 1e-12);
+    strait_fairshare_start(fs, &flows[1], (const int[]){0, 2}, 2, 10, 6);
+    CU_ASSERT_DOUBLE_EQUAL(strait_fairshare_next_s(fs), 10, 1e-12);
+    CU_ASSERT_PTR_EQUAL(strait_fairshare_ended(fs, 10), &flows[1]); /* beside what began first */
+    CU_ASSERT_PTR_EQUAL(strait_fairshare_ended(fs, 10), &flows[2]);
+    CU_ASSERT_PTR_NULL(strait_fairshare_ended(fs, 10));
+    CU_ASSERT_DOUBLE_EQUAL(strait_fairshare_next_s(fs), 20, 1e-12);
+    CU_ASSERT_PTR_EQUAL(strait_fairshare_ended(fs, 20), &flows[0]);
+    CU_ASSERT(isinf(strait_fairshare_next_s(fs)));
+    strait_fairshare_free(fs);
+}
+
 static void two_hops(void)
 {
     /* Links A 6, B 4, D 10, E 10; flows A-D, A-E, B-D, B-E: 3 3 2 2. A-D with 3 bytes ends at 1;
@@ -296,6 +322,7 @@ static void crosswise_classes(void)
 
 static const struct strait_test tests[] = {
     {"flows with narrow links of their own leave the rest to the others", caps},
+    {"a flow alone follows its links, and shares them with what comes later", alone},
     {"flows that share links crosswise get their max-min shares", two_hops},
     {"random traffic ends as progressive filling from scratch says", random_traffic},
     {"caps that come and go are followed exactly", crossing_caps},
