@@ -14,6 +14,8 @@ struct strait_task;   /* a started encode, decode or compute; strait_wait ends i
 
 int strait_me(const struct strait_rank *r);
 int strait_n_ranks(const struct strait_rank *r);
+/** 0 to n - 1: the same array for all ranks that are no processes; lives as long as the run. */
+const int *strait_all_ranks(struct strait_rank *r);
 double strait_now_s(const struct strait_rank *r);
 /** Whether an event of the network has taken this rank away. It must then answer nothing. */
 bool strait_is_away(const struct strait_rank *r);

@@ -61,6 +61,21 @@ int strait_n_workers(const struct strait_rank *r)
     return strait_rank_state_of(r)->point->n_workers;
 }
 
+const int *strait_all_ranks(struct strait_rank *r)
+{
+    struct strait_trial *p = r->run->context;
+    const int n = strait_n_ranks(r);
+    const bool are_processes = r->backend->is_measured;
+    int *ranks = are_processes ? strait_alloc(r, (size_t)n, sizeof(*ranks)) : p->all_ranks;
+    if (!ranks && !(ranks = malloc((size_t)n * sizeof(*ranks))))
+        strait_rank_state_fail(r, STRAIT_ERR_NOMEM, "memory ran out");
+    for (int i = 0; i < n && ranks != p->all_ranks; i++)
+        ranks[i] = i;
+    if (!are_processes)
+        p->all_ranks = ranks;
+    return ranks;
+}
+
 void strait_rank_state_fail(struct strait_rank *r, enum strait_error_code code, const char *text)
 {
     struct strait_error err = {0};

@@ -77,6 +77,7 @@ struct strait_trial {
     size_t *rooms; /* bytes of an encoded model at most, by codec; 0: not known yet. For ranks that
                       are not processes */
     struct strait_opened *opened; /* by codec, for ranks of a simulation (coding_setup.c) */
+    int *all_ranks;               /* for those too; NULL: none has asked */
     /* Real training: the experiment asks for it, and payload is real. Else learn is NULL. */
     struct strait_learn *learn;
     struct strait_workspaces *workspaces;

@@ -260,6 +260,7 @@ void strait_trial_free(struct strait_trial *p)
     free(p->estimates);
     free(p->rooms);
     free(p->opened);
+    free(p->all_ranks);
     strait_facts_release(&p->facts);
     close_sized(p);
     for (int i = 0; i < 2; i++)

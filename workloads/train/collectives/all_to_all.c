@@ -43,10 +43,10 @@ void strait_reduce_scatter_direct(struct strait_rank *r, struct strait_group g,
     struct strait_tensor *mine = strait_slice(r, x, g.me, g.n);
     scatter(r, g, c, x);
     for (int k = 1; k < g.n; k++) /* wait: others may still read what the sum overwrites */
-        g.packets[k] = receive_from(r, g, strait_around(g.me + k, g.n), PART);
+        strait_group_packets(r, &g)[k] = receive_from(r, g, strait_around(g.me + k, g.n), PART);
     for (int k = 1; k < g.n; k++) {
         struct strait_tensor *theirs = strait_spare(r, mine);
-        strait_decode(r, theirs, g.packets[k]);
+        strait_decode(r, theirs, strait_group_packets(r, &g)[k]);
         strait_add(r, mine, theirs, 1);
     }
 }

@@ -11,17 +11,21 @@
 enum strait_library { STRAIT_TEXTBOOK, STRAIT_OPEN_MPI };
 
 struct strait_group { /* the ranks of a collective, and its channel */
-    int *ranks;       /* n of them, in the order of the collective */
+    const int *ranks; /* n of them, in the order of the collective */
     int n, me, channel;
     struct strait_agreement *agreement; /* of strait_agreement_of; else NULL */
     enum strait_library library;        /* of all but all-reduces, which are asked for by name */
     double skew_s; /* how late a rank ends an exchange at most (open_mpi_messages.c); 0: never */
-    struct strait_tensor **parts;   /* scratch of a call: n parts, */
-    struct strait_packet **packets; /* n packets, */
-    struct strait_task **tasks;     /* 2 n tasks, */
-    double *sizes;                  /* n sizes */
-    int *others;                    /* and n ranks */
+    struct strait_group_scratch *scratch;
 };
+
+/* Scratch of a call: n parts, n packets, 2 n tasks, n sizes and n ranks, each made by the first
+ * call that needs it: all ranks of a simulation have groups of all of them. */
+struct strait_tensor **strait_group_parts(struct strait_rank *r, const struct strait_group *g);
+struct strait_packet **strait_group_packets(struct strait_rank *r, const struct strait_group *g);
+struct strait_task **strait_group_tasks(struct strait_rank *r, const struct strait_group *g);
+double *strait_group_sizes(struct strait_rank *r, const struct strait_group *g);
+int *strait_group_others(struct strait_rank *r, const struct strait_group *g);
 
 struct strait_group strait_world(struct strait_rank *r, int channel);
 /** The same with the library and the lateness that the strategy's parameters say. */

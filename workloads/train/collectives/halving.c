@@ -53,7 +53,7 @@ static struct strait_task *receive_part(struct strait_rank *r, struct strait_gro
 {
     struct strait_message m = strait_recv(r, g.ranks[from], g.channel);
     assert(m.tag == g.n + i);
-    g.packets[i] = strait_keep(m.packet);
+    strait_group_packets(r, &g)[i] = strait_keep(m.packet);
     return strait_decode_start(r, parts(r, x, f, i, 1), m.packet);
 }
 
@@ -89,25 +89,27 @@ static void double_up(struct strait_rank *r, struct strait_group g, struct strai
                       struct strait_codec *c, struct strait_tensor *x, int mine)
 {
     int first = mine, n_tasks = 0;
-    g.packets[mine] = strait_encode_sum(r, c, g.n, parts(r, x, f, mine, 1));
-    g.tasks[n_tasks++] =
-        strait_decode_start(r, parts(r, x, f, mine, 1), strait_keep(g.packets[mine]));
+    strait_group_packets(r, &g)[mine] = strait_encode_sum(r, c, g.n, parts(r, x, f, mine, 1));
+    strait_group_tasks(r, &g)[n_tasks++] = strait_decode_start(
+        r, parts(r, x, f, mine, 1), strait_keep(strait_group_packets(r, &g)[mine]));
     for (int mask = f.n / 2, n = 1; mask > 0; mask /= 2, n *= 2) {
         const int with = strait_unfolded(f, f.place ^ mask),
                   theirs = f.place & mask ? first - n : first + n;
         const bool acked = strait_sends_views(c) && mask > 1;
         for (int i = first; i < first + n; i++)
             if (acked)
-                g.tasks[n_tasks++] = strait_send_acked(r, g.ranks[with], g.channel, g.n + i,
-                                                       strait_keep(g.packets[i]));
+                strait_group_tasks(r, &g)[n_tasks++] =
+                    strait_send_acked(r, g.ranks[with], g.channel, g.n + i,
+                                      strait_keep(strait_group_packets(r, &g)[i]));
             else
-                strait_send(r, g.ranks[with], g.channel, g.n + i, strait_keep(g.packets[i]));
+                strait_send(r, g.ranks[with], g.channel, g.n + i,
+                            strait_keep(strait_group_packets(r, &g)[i]));
         for (int i = theirs; i < theirs + n; i++)
-            g.tasks[n_tasks++] = receive_part(r, g, f, with, i, x);
+            strait_group_tasks(r, &g)[n_tasks++] = receive_part(r, g, f, with, i, x);
         first = first < theirs ? first : theirs;
     }
     for (int i = 0; i < n_tasks; i++)
-        strait_wait(r, g.tasks[i]);
+        strait_wait(r, strait_group_tasks(r, &g)[i]);
 }
 
 void strait_all_reduce_by_halving(struct strait_rank *r, struct strait_group g,
@@ -119,19 +121,20 @@ void strait_all_reduce_by_halving(struct strait_rank *r, struct strait_group g,
     if (f.place < 0) {
         strait_send(r, g.ranks[g.me + 1], g.channel, 0, strait_encode_sum(r, c, 1, x));
         for (int i = 0; i < f.n; i++)
-            g.tasks[i] = receive_part(r, g, f, g.me + 1, i, x);
+            strait_group_tasks(r, &g)[i] = receive_part(r, g, f, g.me + 1, i, x);
         for (int i = 0; i < f.n; i++)
-            strait_wait(r, g.tasks[i]);
+            strait_wait(r, strait_group_tasks(r, &g)[i]);
     } else {
         const int folded = f.place < f.extra ? g.me - 1 : -1; /* whose sum is added to mine */
         if (folded >= 0)
             add_from(r, g, folded, x, 0);
         double_up(r, g, f, c, x, halve(r, g, f, c, x));
         for (int i = 0; i < f.n && folded >= 0; i++)
-            strait_send(r, g.ranks[folded], g.channel, g.n + i, strait_keep(g.packets[i]));
+            strait_send(r, g.ranks[folded], g.channel, g.n + i,
+                        strait_keep(strait_group_packets(r, &g)[i]));
     }
     for (int i = 0; i < f.n; i++)
-        strait_drop(r, g.packets[i]);
+        strait_drop(r, strait_group_packets(r, &g)[i]);
 }
 
 bool strait_halving_uses(int n, int src, int dst)

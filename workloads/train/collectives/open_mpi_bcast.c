@@ -68,9 +68,9 @@ static void pass_down(struct strait_rank *r, struct strait_sendrecv x, enum stra
         x.out_bytes += all[i]->payload_bytes;
     for (int i = 1; i < x.g.n; i++)
         if (parent_of(way, i) == place)
-            x.g.others[n_children++] = x.g.ranks[strait_around(i + root, x.g.n)];
+            strait_group_others(r, &x.g)[n_children++] = x.g.ranks[strait_around(i + root, x.g.n)];
     if (n_children > 0)
-        strait_send_each(r, x, x.g.others, n_children);
+        strait_send_each(r, x, strait_group_others(r, &x.g), n_children);
 }
 
 static void broadcast(struct strait_rank *r, struct strait_group g, int root,

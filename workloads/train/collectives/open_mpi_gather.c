@@ -174,9 +174,9 @@ static double exchange_sizes(struct strait_rank *r, struct strait_group g, size_
 {
     struct strait_sendrecv x = {.g = g, .is_first = r->left_s <= 0};
     double sum = 0;
-    g.sizes[g.me] = (double)mine_bytes;
+    strait_group_sizes(r, &g)[g.me] = (double)mine_bytes;
     for (int distance = 1; distance < g.n; distance *= 2) {
-        struct blocks b = {.sizes = g.sizes, .out = g.me, .in = g.me + distance};
+        struct blocks b = {.sizes = strait_group_sizes(r, &g), .out = g.me, .in = g.me + distance};
         b.n_in = distance <= g.n / 2 ? distance : g.n - distance;
         x.step = (unsigned)(g.n + distance);
         x.to = g.ranks[strait_around(g.me - distance, g.n)];
@@ -188,7 +188,7 @@ static double exchange_sizes(struct strait_rank *r, struct strait_group g, size_
         strait_sendrecv(r, x);
     }
     for (int i = 0; i < g.n; i++)
-        sum += g.sizes[i];
+        sum += strait_group_sizes(r, &g)[i];
     return sum;
 }
 

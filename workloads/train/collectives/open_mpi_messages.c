@@ -237,9 +237,9 @@ void strait_send_each(struct strait_rank *r, struct strait_sendrecv x, const int
         x.leaves = NULL;
         give(r, &x);
         if (x.leaves)
-            x.g.tasks[n_leaves++] = x.leaves;
+            strait_group_tasks(r, &x.g)[n_leaves++] = x.leaves;
     }
     for (int i = 0; i < n_leaves; i++)
-        strait_wait(r, x.g.tasks[i]);
+        strait_wait(r, strait_group_tasks(r, &x.g)[i]);
     lag(r, &x);
 }

@@ -146,22 +146,23 @@ static void decode_all(struct strait_rank *r, struct strait_group g, struct stra
     struct strait_slice_room room;
     for (int i = 0; i < g.n; i++)
         strait_decode(r, strait_slice_in(&room, r, x, strait_around(i + 1, g.n), g.n),
-                      g.packets[i]);
+                      strait_group_packets(r, &g)[i]);
 }
 
 void strait_all_gather_by_open_mpi(struct strait_rank *r, struct strait_group g,
                                    struct strait_packet *taken, struct strait_tensor *x)
 {
-    g.packets[g.me] = taken;
-    strait_gather_by_open_mpi(r, g, g.packets, 4 * strait_n_elems(x) / (size_t)g.n);
+    strait_group_packets(r, &g)[g.me] = taken;
+    strait_gather_by_open_mpi(r, g, strait_group_packets(r, &g),
+                              4 * strait_n_elems(x) / (size_t)g.n);
     decode_all(r, g, x);
 }
 
 void strait_ring_gather_by_open_mpi(struct strait_rank *r, struct strait_group g,
                                     struct strait_codec *none, struct strait_tensor *x)
 {
-    g.packets[g.me] =
+    strait_group_packets(r, &g)[g.me] =
         strait_encode(r, none, NAN, strait_slice(r, x, strait_around(g.me + 1, g.n), g.n));
-    strait_gather_around_by_open_mpi(r, g, g.packets);
+    strait_gather_around_by_open_mpi(r, g, strait_group_packets(r, &g));
     decode_all(r, g, x);
 }

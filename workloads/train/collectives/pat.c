@@ -50,24 +50,26 @@ static void gather(struct strait_rank *r, struct strait_group g, struct strait_c
     int d = 1, n_tasks = 0;
     while (d < g.n)
         d *= 2;
-    g.packets[0] = strait_encode_sum(r, c, g.n, part(r, g, x, 0));
-    g.tasks[n_tasks++] = strait_decode_start(r, part(r, g, x, 0), strait_keep(g.packets[0]));
+    strait_group_packets(r, &g)[0] = strait_encode_sum(r, c, g.n, part(r, g, x, 0));
+    strait_group_tasks(r, &g)[n_tasks++] =
+        strait_decode_start(r, part(r, g, x, 0), strait_keep(strait_group_packets(r, &g)[0]));
     for (d /= 2; d > 0; d /= 2) {
         for (int o = 0; o + d < g.n; o += 2 * d)
             strait_send(r, g.ranks[strait_around(g.me + d, g.n)], g.channel, g.n + o,
-                        strait_keep(g.packets[o]));
+                        strait_keep(strait_group_packets(r, &g)[o]));
         for (int o = 0; o + d < g.n; o += 2 * d) {
             struct strait_message m =
                 strait_recv(r, g.ranks[strait_around(g.me - d, g.n)], g.channel);
             assert(m.tag == g.n + o);
-            g.packets[o + d] = strait_keep(m.packet);
-            g.tasks[n_tasks++] = strait_decode_start(r, part(r, g, x, o + d), m.packet);
+            strait_group_packets(r, &g)[o + d] = strait_keep(m.packet);
+            strait_group_tasks(r, &g)[n_tasks++] =
+                strait_decode_start(r, part(r, g, x, o + d), m.packet);
         }
     }
     for (int i = 0; i < n_tasks; i++)
-        strait_wait(r, g.tasks[i]);
+        strait_wait(r, strait_group_tasks(r, &g)[i]);
     for (int o = 0; o < g.n; o++)
-        strait_drop(r, g.packets[o]);
+        strait_drop(r, strait_group_packets(r, &g)[o]);
 }
 
 void strait_all_reduce_by_pat(struct strait_rank *r, struct strait_group g, struct strait_codec *c,

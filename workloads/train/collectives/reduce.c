@@ -47,10 +47,10 @@ void strait_reduce(struct strait_rank *r, struct strait_group g, int root, struc
             strait_recv(r, g.ranks[strait_around(g.me + mask, g.n)], g.channel);
         assert(m.tag == root);
         if (later)
-            g.packets[n_here++] = m.packet;
+            strait_group_packets(r, &g)[n_here++] = m.packet;
         else
             add_sum(r, x, m.packet);
     }
     for (int i = 0; i < n_here; i++)
-        add_sum(r, x, g.packets[i]);
+        add_sum(r, x, strait_group_packets(r, &g)[i]);
 }

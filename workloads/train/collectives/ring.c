@@ -89,8 +89,8 @@ struct strait_packet *strait_reduce_scatter_encoded(struct strait_rank *r, struc
         return NULL;
     if (g.agreement) {
         for (int i = 0; i < g.n; i++)
-            g.parts[i] = strait_slice(r, x, i, g.n);
-        strait_agree(r, g.agreement, g, c, g.parts, g.n);
+            strait_group_parts(r, &g)[i] = strait_slice(r, x, i, g.n);
+        strait_agree(r, g.agreement, g, c, strait_group_parts(r, &g), g.n);
     }
     struct strait_slice_room room;
     struct strait_packet *sum =

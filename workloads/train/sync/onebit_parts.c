@@ -41,16 +41,16 @@ static void gather_mine(struct strait_rank *r, struct onebit_mean *mean)
         struct strait_packet *part =
             strait_encode(r, mean->codec, NAN, strait_slice(r, mean->x, owner, g.n));
         if (owner == g.me)
-            g.packets[0] = part;
+            strait_group_packets(r, &g)[0] = part;
         else
             strait_send(r, g.ranks[owner], g.channel, PART, part);
     }
     for (int k = 1; k < g.n; k++) /* wait: others may still read the last mean */
-        g.packets[k] = receive_from(r, g, strait_around(g.me + k, g.n), PART);
-    strait_decode(r, mean->mine, g.packets[0]);
+        strait_group_packets(r, &g)[k] = receive_from(r, g, strait_around(g.me + k, g.n), PART);
+    strait_decode(r, mean->mine, strait_group_packets(r, &g)[0]);
     for (int k = 1; k < g.n; k++) {
         struct strait_tensor *theirs = strait_spare(r, mean->mine);
-        strait_decode(r, theirs, g.packets[k]);
+        strait_decode(r, theirs, strait_group_packets(r, &g)[k]);
         strait_add(r, mean->mine, theirs, 1);
     }
     strait_set(r, mean->mine, mean->mine, 1.0 / g.n);

@@ -126,6 +126,38 @@ static void pieces(void)
     }
 }
 
+static void world_main(struct strait_rank *r)
+{
+    const struct strait_group world = strait_world(r, 0), again = strait_world(r, 1);
+    const int one = world.me;
+    const struct strait_group alone = strait_group_of(r, &one, 1, 2);
+    for (int i = 0; i < world.n; i++)
+        if (world.ranks[i] != i)
+            complain(r, N_COLLECTIVES, "a rank of the world", world.ranks[i], i);
+    if (world.ranks != again.ranks || world.ranks != strait_all_ranks(r))
+        complain(r, N_COLLECTIVES, "arrays of ranks", 2, 1);
+    if (alone.ranks == &one || alone.ranks[0] != one)
+        complain(r, N_COLLECTIVES, "a rank of its own group", alone.ranks[0], one);
+    struct strait_packet *mine = strait_control(r, (double)(uintptr_t)world.ranks);
+    if (world.me > 0) {
+        strait_send(r, 0, 1, 0, mine);
+        return;
+    }
+    for (int i = 1; i < world.n; i++) {
+        struct strait_message m = strait_recv(r, i, 1);
+        if (m.packet->words[0] != mine->words[0])
+            complain(r, N_COLLECTIVES, "where the ranks are", m.packet->words[0], mine->words[0]);
+        strait_drop(r, m.packet);
+    }
+    strait_drop(r, mine);
+}
+
+static void shared_world(void)
+{
+    struct strait_outcome o = run_ranks(3, true, world_main, NULL);
+    strait_outcome_free(&o);
+}
+
 /* What is sent to one of four ranks takes 0.2 s longer than what is sent to the others. */
 static void at_once(void)
 {
@@ -152,6 +184,7 @@ static const struct strait_test tests[] = {
     {"every collective sends the bytes of its closed form and sums in its stated order", exact},
     {"a call may follow at once, however far a rank is that still reads", at_once},
     {"halves of two trees go in pieces", pieces},
+    {"all ranks are listed once for all of a simulation", shared_world},
     {"packets of any sizes are gathered, all but the neighbour's passed on", gathered},
 };
 STRAIT_SUITE("workloads/train/collectives/collectives", tests);
