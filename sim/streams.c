@@ -82,6 +82,22 @@ static unsigned n_before(const struct strait_run *run, int src, int dst, int cha
     return n;
 }
 
+static struct strait_stream *find(struct strait_engine *m, int src, int dst, int channel);
+
+/* Its own, or that of the channel whose connections carry this one. */
+static struct strait_pipe *pipe_of(struct strait_engine *m, int src, int dst, int channel)
+{
+    const struct strait_run *run = m->run;
+    const int carrier = run->carrier ? run->carrier(run, channel) : channel;
+    struct strait_pipe *pipe =
+        carrier != channel
+            ? find(m, src, dst, carrier)->pipe
+            : strait_packets_open(m->packets, src, dst, channel, n_before(run, src, dst, channel));
+    if (!pipe)
+        strait_child_no_memory(m->child);
+    return pipe;
+}
+
 static void init_stream(struct strait_stream *s, struct strait_engine *m, int src, int dst,
                         int channel)
 {
@@ -94,10 +110,8 @@ static void init_stream(struct strait_stream *s, struct strait_engine *m, int sr
     const double rtt_s = strait_path_rtt_s(net, src, dst);
     const double bytes_per_s = strait_path_goodput_bytes_per_s(net, src, dst);
     strait_window_init(&s->window, rtt_s, bytes_per_s, &net->tcp, m->ramp);
-    if (m->packets && src != dst && channel < STRAIT_MAX_CHANNELS &&
-        !(s->pipe = strait_packets_open(m->packets, src, dst, channel,
-                                        n_before(m->run, src, dst, channel), s)))
-        strait_child_no_memory(m->child);
+    if (m->packets && src != dst && channel < STRAIT_MAX_CHANNELS)
+        s->pipe = pipe_of(m, src, dst, channel);
 }
 
 static struct strait_stream *find(struct strait_engine *m, int src, int dst, int channel)
@@ -106,9 +120,10 @@ static struct strait_stream *find(struct strait_engine *m, int src, int dst, int
         grow(m);
     struct strait_stream **slot = slot_of(m, src, dst, channel);
     if (!*slot) {
-        *slot = strait_child_alloc(m->child, 1, sizeof(**slot));
-        init_stream(*slot, m, src, dst, channel);
+        struct strait_stream *s = *slot = strait_child_alloc(m->child, 1, sizeof(*s));
         m->n_streams++;
+        init_stream(s, m, src, dst, channel); /* may find its carrier, and grow the table */
+        return s;
     }
     return *slot;
 }
@@ -252,7 +267,7 @@ void strait_stream_post(struct strait_stream *s, struct strait_parcel *parcel, d
     if (!s->posted.first)
         s->left_bytes = size_of(s, parcel);
     push(&s->posted, parcel);
-    if (s->pipe && strait_pipe_post(s->pipe, now_s, size_of(s, parcel)) != 0)
+    if (s->pipe && strait_pipe_post(s->pipe, s, now_s, size_of(s, parcel)) != 0)
         strait_child_no_memory(m->child);
     if (s->busy)
         return;

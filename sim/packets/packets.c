@@ -14,6 +14,7 @@ static const int64_t CONNECTIONS = (int64_t)1 << 32, POSTS = (int64_t)1 << 48,
 
 struct message {
     struct message *next;
+    void *owner;
     double at_s;
     int64_t ordinal;     /* of all messages */
     uint64_t part_bytes; /* of each connection */
@@ -29,7 +30,7 @@ struct host {
 struct strait_pipe {
     struct strait_packets *world;
     struct host *host; /* that sends */
-    void *owner;
+    void *owner;       /* of the message that arrived last */
     struct strait_pipe *next;
     struct strait_heap_node node;       /* when the first message of `later` is posted */
     struct message *later, **later_end; /* not posted yet */
@@ -100,14 +101,13 @@ void strait_packets_free(struct strait_packets *w)
 }
 
 struct strait_pipe *strait_packets_open(struct strait_packets *w, int src, int dst, int channel,
-                                        unsigned n_before, void *owner)
+                                        unsigned n_before)
 {
     struct strait_pipe *p = calloc(1, sizeof(*p));
     if (!p)
         return NULL;
     p->world = w;
     p->host = &w->hosts[src];
-    p->owner = owner;
     p->later_end = &p->later;
     p->way_end = &p->under_way;
     const int64_t place =
@@ -150,11 +150,12 @@ static void await_post(struct strait_pipe *p)
     strait_wire_at(&p->world->wire, &p->node, p->later->at_s);
 }
 
-int strait_pipe_post(struct strait_pipe *pipe, double at_s, double bytes)
+int strait_pipe_post(struct strait_pipe *pipe, void *owner, double at_s, double bytes)
 {
     struct message *m = calloc(1, sizeof(*m));
     if (!m)
         return -1;
+    m->owner = owner;
     m->at_s = at_s + pipe->start_s;
     m->ordinal = pipe->world->n_messages++;
     m->part_bytes = (uint64_t)ceil(bytes / pipe->world->n_connections);
@@ -222,6 +223,7 @@ static bool is_complete(const struct strait_pipe *p)
 static void drop_first(struct strait_pipe *p)
 {
     struct message *m = p->under_way;
+    p->owner = m->owner;
     p->under_way = m->next;
     if (!p->under_way)
         p->way_end = &p->under_way;

@@ -21,14 +21,14 @@ void strait_packets_free(struct strait_packets *w);
 /** A stream from src to dst.
  *  In:      n_before  streams from src to dst on lower channels: an emulation opens these first,
  *                     and draws are keyed by the order
- *           owner     for the caller
  *  Returns: NULL when memory runs out */
 struct strait_pipe *strait_packets_open(struct strait_packets *w, int src, int dst, int channel,
-                                        unsigned n_before, void *owner);
+                                        unsigned n_before);
+/** Who posted the message of strait_packets_run. */
 void *strait_pipe_owner(const struct strait_pipe *pipe);
 /** Send a message of so many bytes, frames included, at at_s, which is not before the time to which
- *  the network has run. 0, or -1 when memory runs out. */
-int strait_pipe_post(struct strait_pipe *pipe, double at_s, double bytes);
+ *  the network has run. owner: for the caller. 0, or -1 when memory runs out. */
+int strait_pipe_post(struct strait_pipe *pipe, void *owner, double at_s, double bytes);
 /** Run until the next message has arrived, or until before_s.
  *  Out:     arrived  whose oldest message it is; NULL: none before that time
  *  Returns: when it arrived; INFINITY: none; NAN: memory ran out */

@@ -60,6 +60,9 @@ struct strait_strategy {
     /** Whether rank src ever sends to dst, another rank, on this channel. NULL: all pairs on all
      *  channels. */
     bool (*uses_stream)(const struct strait_experiment *e, int src, int dst, int channel);
+    /** The channel whose connections carry this one's messages too, for a library with one
+     *  connection for each pair: strait_run.carrier. NULL: each channel has its own. */
+    int (*carrier)(const struct strait_experiment *e, int channel);
     /** Whether its times depend on effects that simulations of flows leave out: acknowledgements
      *  queue behind data because both directions of a link are full, or shares are unequal because
      *  receivers are drawn. Such a run is simulated by packets if that costs little. NULL: no. */

@@ -149,6 +149,9 @@ struct strait_run {
      *  time 0, and on every backend a send on another one fails. NULL: all pairs on all channels.
      */
     bool (*uses_stream)(const struct strait_run *run, int src, int dst, int channel);
+    /** The channel whose connections carry this one's messages too, where packets are simulated;
+     *  its own is its own. NULL: each channel has connections of its own. */
+    int (*carrier)(const struct strait_run *run, int channel);
 };
 
 /* What a rank may do. No operation returns an error: the first failure calls fail, which reports it

@@ -44,6 +44,13 @@ static bool uses_stream(const struct strait_run *run, int src, int dst, int chan
     return src != dst && (!s->uses_stream || s->uses_stream(p->experiment, src, dst, channel));
 }
 
+static int carrier(const struct strait_run *run, int channel)
+{
+    const struct strait_trial *p = run->context;
+    const struct strait_strategy *s = p->experiment->strategy;
+    return s->carrier ? s->carrier(p->experiment, channel) : channel;
+}
+
 void strait_trial_choices(const struct strait_codec_choice *choices[STRAIT_N_CODECS],
                           const struct strait_trial *p)
 {
@@ -209,7 +216,8 @@ int strait_trial_new(struct strait_trial **out, const struct strait_experiment *
                                  .world = options->world,
                                  .watch = options->watch,
                                  .watcher = options->watcher,
-                                 .uses_stream = uses_stream};
+                                 .uses_stream = uses_stream,
+                                 .carrier = carrier};
     p->shares_values = shares_values(experiment, options);
     p->estimates = options->measured_cost ? NULL : strait_estimates_new();
     p->rooms = calloc(STRAIT_N_CODECS, sizeof(*p->rooms));

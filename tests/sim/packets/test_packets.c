@@ -45,7 +45,7 @@ static struct world open_world(const struct setting *s)
     struct world w = {.network = network_of(s, 1)};
     w.packets = strait_packets_new(w.network, s->seed, true);
     CU_ASSERT_PTR_NOT_NULL_FATAL(w.packets);
-    w.pipe = strait_packets_open(w.packets, 1, 0, 0, 0, NULL);
+    w.pipe = strait_packets_open(w.packets, 1, 0, 0, 0);
     CU_ASSERT_PTR_NOT_NULL_FATAL(w.pipe);
     return w;
 }
@@ -60,7 +60,7 @@ static void close_world(struct world *w)
 static double send(struct world *w, double at_s, double bytes)
 {
     struct strait_pipe *arrived;
-    CU_ASSERT_EQUAL_FATAL(strait_pipe_post(w->pipe, at_s, bytes), 0);
+    CU_ASSERT_EQUAL_FATAL(strait_pipe_post(w->pipe, NULL, at_s, bytes), 0);
     const double there_s = strait_packets_run(w->packets, INFINITY, &arrived);
     CU_ASSERT_PTR_EQUAL(arrived, w->pipe);
     return there_s - at_s;
@@ -332,7 +332,7 @@ static void connections(void)
         struct world w = {.network = network_of(&s, 1)};
         w.network->tcp.n_connections = n[i];
         w.packets = strait_packets_new(w.network, 1, true);
-        w.pipe = strait_packets_open(w.packets, 1, 0, 0, 0, NULL);
+        w.pipe = strait_packets_open(w.packets, 1, 0, 0, 0);
         CU_ASSERT_DOUBLE_EQUAL(send(&w, 0, 1e5), trips[i] * RTT_S, 2e-3);
         close_world(&w);
     }
@@ -353,10 +353,10 @@ static void several(void)
         n->in[0].queue_bytes = 296e3;
         struct strait_packets *w = strait_packets_new(n, seed, true);
         for (int i = 0; i < 5; i++)
-            pipes[i] = strait_packets_open(w, i + 1, 0, 0, 0, NULL);
+            pipes[i] = strait_packets_open(w, i + 1, 0, 0, 0);
         for (double at_s = 0; at_s < 5; at_s += 4) /* the second one is warm */
             for (int i = 0; i < 5; i++)
-                CU_ASSERT_EQUAL(strait_pipe_post(pipes[i], at_s, 1.57e6), 0);
+                CU_ASSERT_EQUAL(strait_pipe_post(pipes[i], NULL, at_s, 1.57e6), 0);
         for (int i = 0; i < 10; i++) {
             last_s = strait_packets_run(w, INFINITY, &arrived) - 4;
             first_s = i == 5 ? last_s : first_s;
@@ -378,7 +378,7 @@ static void seeds(void)
         struct world w = open_world(&(struct setting){STRAIT_CUBIC, RATE, RTT_S, .loss_ratio = 0.01,
                                                       .seed = i < 2 ? 7 : 8});
         struct strait_pipe *arrived = NULL;
-        CU_ASSERT_EQUAL(strait_pipe_post(w.pipe, 0, 1e6), 0);
+        CU_ASSERT_EQUAL(strait_pipe_post(w.pipe, NULL, 0, 1e6), 0);
         for (double until_s = i == 0 ? 0.01 : INFINITY; !arrived; until_s += 0.01)
             took_s[i] = strait_packets_run(w.packets, until_s, &arrived);
         close_world(&w);
@@ -398,11 +398,11 @@ static void both_ways(void)
         struct world w = {.network = network_of(&s, 1)};
         w.network->out[0].rate_bits_per_s = w.network->in[0].rate_bits_per_s = 1e9;
         w.packets = strait_packets_new(w.network, 1, true);
-        w.pipe = strait_packets_open(w.packets, 1, 0, 0, 0, NULL);
-        struct strait_pipe *back = strait_packets_open(w.packets, 0, 1, 0, 0, NULL), *arrived;
+        w.pipe = strait_packets_open(w.packets, 1, 0, 0, 0);
+        struct strait_pipe *back = strait_packets_open(w.packets, 0, 1, 0, 0), *arrived;
         if (busy)
-            CU_ASSERT_EQUAL(strait_pipe_post(back, 0, 25e6), 0);
-        CU_ASSERT_EQUAL(strait_pipe_post(w.pipe, 1, 2e5), 0);
+            CU_ASSERT_EQUAL(strait_pipe_post(back, NULL, 0, 25e6), 0);
+        CU_ASSERT_EQUAL(strait_pipe_post(w.pipe, NULL, 1, 2e5), 0);
         do /* at most two arrive */
             took_s[busy] = strait_packets_run(w.packets, INFINITY, &arrived) - 1;
         while (arrived && arrived != w.pipe);
@@ -421,7 +421,7 @@ static struct world open_two(struct strait_pipe *pipes[2], const struct setting 
     w.packets = strait_packets_new(w.network, s->seed, true);
     CU_ASSERT_PTR_NOT_NULL_FATAL(w.packets);
     for (int i = 0; i < 2; i++) {
-        pipes[i] = strait_packets_open(w.packets, src, dst[i], 0, 0, NULL);
+        pipes[i] = strait_packets_open(w.packets, src, dst[i], 0, 0);
         CU_ASSERT_PTR_NOT_NULL_FATAL(pipes[i]);
     }
     return w;
@@ -442,7 +442,7 @@ static void turns(void)
         now_s += send(&w, now_s, 4e6) + RTT_S;
     }
     for (int i = 0; i < 2; i++)
-        CU_ASSERT_EQUAL(strait_pipe_post(pipes[i], now_s, 4e5), 0);
+        CU_ASSERT_EQUAL(strait_pipe_post(pipes[i], NULL, now_s, 4e5), 0);
     for (int i = 0; i < 2; i++) {
         const double there_s = strait_packets_run(w.packets, INFINITY, &arrived);
         took_s[arrived == pipes[1]] = there_s - now_s;
@@ -463,9 +463,9 @@ static void own_port(void)
     struct strait_pipe *pipes[2], *arrived;
     struct world w = open_two(pipes, &s, 0, (const int[]){1, 2});
     double most_s = 0, now_s = 1.5;
-    CU_ASSERT_EQUAL(strait_pipe_post(pipes[0], 0, 1e7), 0);
+    CU_ASSERT_EQUAL(strait_pipe_post(pipes[0], NULL, 0, 1e7), 0);
     for (int i = 0; i < 20; i++) {
-        CU_ASSERT_EQUAL(strait_pipe_post(pipes[1], now_s, SEGMENT), 0);
+        CU_ASSERT_EQUAL(strait_pipe_post(pipes[1], NULL, now_s, SEGMENT), 0);
         const double there_s = strait_packets_run(w.packets, INFINITY, &arrived);
         CU_ASSERT_PTR_EQUAL(arrived, pipes[1]);
         most_s = fmax(most_s, there_s - now_s - RTT_S / 2 - 2 * packet_s);
@@ -475,7 +475,24 @@ static void own_port(void)
     close_world(&w);
 }
 
+/* Two streams of a pair over its one connection: an answer waits behind the data. */
+static void shares(void)
+{
+    struct world w = open_world(&(struct setting){STRAIT_RENO, RATE, RTT_S, .seed = 1});
+    struct strait_pipe *arrived;
+    int data, answer;
+    CU_ASSERT_EQUAL(strait_pipe_post(w.pipe, &data, 0, 1e6), 0);
+    CU_ASSERT_EQUAL(strait_pipe_post(w.pipe, &answer, 0, 1), 0);
+    const double data_s = strait_packets_run(w.packets, INFINITY, &arrived);
+    CU_ASSERT_PTR_EQUAL(strait_pipe_owner(arrived), &data);
+    const double answer_s = strait_packets_run(w.packets, INFINITY, &arrived);
+    CU_ASSERT_PTR_EQUAL(strait_pipe_owner(arrived), &answer);
+    CU_ASSERT(answer_s >= data_s);
+    close_world(&w);
+}
+
 static const struct strait_test tests[] = {
+    {"messages of two owners over one connection arrive in the order of their posts", shares},
     {"without losses it is slow start", slow_start},
     {"BBR begins with its greeting's window and paces pairs", bbr_begins_in_pairs},
     {"HyStart ends slow start before a queue overflows", hystart},
