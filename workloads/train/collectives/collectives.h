@@ -26,6 +26,9 @@ struct strait_packet **strait_group_packets(struct strait_rank *r, const struct 
 struct strait_task **strait_group_tasks(struct strait_rank *r, const struct strait_group *g);
 double *strait_group_sizes(struct strait_rank *r, const struct strait_group *g);
 int *strait_group_others(struct strait_rank *r, const struct strait_group *g);
+/** By rank, whether this one has a connection to it (open_mpi_messages.c). NULL for a group of some
+ *  ranks. */
+bool *strait_group_met(struct strait_rank *r, const struct strait_group *g);
 
 struct strait_group strait_world(struct strait_rank *r, int channel);
 /** The same with the library and the lateness that the strategy's parameters say. */
@@ -192,6 +195,9 @@ bool strait_open_mpi_uses(int n, size_t n_elems, int channel, int src, int dst);
  *  answer: any rank, as sizes decide. */
 bool strait_library_uses(const struct strait_experiment *e, int channel, int data, int src,
                          int dst);
+/** A `carrier` of data on channel 0: a library has one connection for each pair, so that its answers
+ *  wait behind data, and keep the connection from being idle. */
+int strait_library_carrier(const struct strait_experiment *e, int channel);
 /** A `needs_packets`: with such a library both directions of a link are full. */
 bool strait_has_library(const struct strait_experiment *e);
 /* NCCL's plan of a sum: at most two channels, each a ring or a tree. */

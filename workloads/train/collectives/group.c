@@ -9,6 +9,7 @@ struct strait_group_scratch { /* NULL until asked for */
     struct strait_task **tasks;
     double *sizes;
     int *others;
+    bool *met;
 };
 
 static struct strait_group make_group(struct strait_rank *r, const int *ranks, int n, int channel)
@@ -79,6 +80,14 @@ int *strait_group_others(struct strait_rank *r, const struct strait_group *g)
     if (!s->others)
         s->others = strait_alloc(r, (size_t)g->n, sizeof(*s->others));
     return s->others;
+}
+
+bool *strait_group_met(struct strait_rank *r, const struct strait_group *g)
+{
+    struct strait_group_scratch *s = g->scratch;
+    if (!s->met && g->n == strait_n_ranks(r))
+        s->met = strait_alloc(r, (size_t)g->n, sizeof(*s->met));
+    return s->met;
 }
 
 size_t strait_part_start(size_t n_elems, int i, int n)

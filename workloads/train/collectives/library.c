@@ -28,6 +28,12 @@ bool strait_has_library(const struct strait_experiment *e)
     return (int)strait_experiment_param(e, "library") != STRAIT_TEXTBOOK;
 }
 
+int strait_library_carrier(const struct strait_experiment *e, int channel)
+{
+    (void)e;
+    return channel == STRAIT_ANSWERING ? 0 : channel;
+}
+
 bool strait_library_uses(const struct strait_experiment *e, int channel, int data, int src, int dst)
 {
     return strait_has_library(e) && src != dst && (channel == data || channel == STRAIT_ANSWERING);

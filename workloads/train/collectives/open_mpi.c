@@ -168,7 +168,7 @@ static void by_doubling(struct strait_rank *r, struct strait_sendrecv e, struct 
 void strait_all_reduce_by_open_mpi(struct strait_rank *r, struct strait_group g,
                                    struct strait_codec *c, struct strait_tensor *x)
 {
-    const struct strait_sendrecv e = {.g = g, .is_first = r->left_s <= 0};
+    const struct strait_sendrecv e = {.g = g};
     const enum strait_open_mpi_way way =
         strait_open_mpi_way(STRAIT_MPI_ALLREDUCE, g.n, 4 * strait_n_elems(x));
     if (g.n == 1)

@@ -11,7 +11,6 @@ struct strait_sendrecv {
     struct strait_group g;
     int to, from;        /* ranks, the same in a pair; -1: that way nothing goes */
     unsigned step;       /* the same for both of a pair */
-    bool is_first;       /* connections open */
     bool is_one_of_many; /* what comes is from strait_send_each */
     size_t out_bytes;
     int n_out; /* packets */
@@ -23,6 +22,7 @@ struct strait_sendrecv {
     void *of; /* the caller's */
     int n_taken;
     bool sent, got;
+    bool is_new; /* the connection was opened for it */
     struct strait_task *leaves; /* the beginning; NULL: the buffer may hold all */
 };
 void strait_sendrecv(struct strait_rank *r, struct strait_sendrecv x);

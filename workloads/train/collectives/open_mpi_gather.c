@@ -127,7 +127,7 @@ static void by_default(struct strait_rank *r, struct strait_sendrecv x, struct s
 static void gather(struct strait_rank *r, struct strait_group g, struct strait_packet **all,
                    enum strait_open_mpi_way way, size_t mean_bytes)
 {
-    const struct strait_sendrecv x = {.g = g, .is_first = r->left_s <= 0};
+    const struct strait_sendrecv x = {.g = g};
     if (g.n == 1)
         return;
     switch (way) {
@@ -172,7 +172,7 @@ static void take_sizes(struct strait_rank *r, struct strait_sendrecv *x, int i,
 /* Returns: the bytes of all. */
 static double exchange_sizes(struct strait_rank *r, struct strait_group g, size_t mine_bytes)
 {
-    struct strait_sendrecv x = {.g = g, .is_first = r->left_s <= 0};
+    struct strait_sendrecv x = {.g = g};
     double sum = 0;
     strait_group_sizes(r, &g)[g.me] = (double)mine_bytes;
     for (int distance = 1; distance < g.n; distance *= 2) {

@@ -13,11 +13,17 @@
  * a rank goes on, and its questions wait for the others. What comes while a rank computes is read
  * in its next call, after it has asked.
  *
+ * A pair's connection opens when they first meet (btl_tcp_endpoint.c): where both connect, that of
+ * the lower rank stays. It goes to the other and back, then the lower rank says who it is; the
+ * higher one agrees and asks at once, the lower one asks when it hears that: one delay later. So of
+ * each pair the lower rank's data ends one delay later, and the higher rank is that late in what it
+ * does next.
+ *
  * Both states last: ranks that once exchange both ways at once do so for ever if none is ever late;
  * ranks that once went one way after the other go on so, call after call, as long as a pause is
  * shorter than a buffer takes to empty. On real processors some rank is late at some time, by more
  * than a question travels. So ranks end exchanges up to the group's skew late, as drawn, and in the
- * first call, when connections open and memory is new, one of each pair by a hundred times that.
+ * first exchange of a pair, when memory is new, one of them by a hundred times that.
  *
  * Where a rank sends to one and receives from another, as around a ring, no answer shares a
  * connection with data. */
@@ -34,11 +40,11 @@ enum { EAGER_BYTES = 64 * 1024 };
  * MiB (tcp_wmem), in strait's own networks four windows of twice the path's rate times round trip
  * where that is more (emu/links/net.c). */
 static const double HELD_BYTES = 4 * 1024 * 1024 * 2 / 3., HELD_WINDOWS = 2 * 4 * 2 / 3.;
-/* How many times the skew one of each pair is late in the first call. */
+/* How many times the skew one of a pair is late in their first exchange. */
 enum { FIRST = 100 };
 /* Tags: all of a short message; the question and answer of a long one; its beginning that has to
- * leave before it is done; a packet that others follow; the last one. */
-enum kind { WHOLE, ASK, MAY_SEND, BEGINNING, PART, END };
+ * leave before it is done; a packet that others follow; the last one; who opens a connection. */
+enum kind { WHOLE, ASK, MAY_SEND, BEGINNING, PART, END, OPENS };
 
 /* How many of n bytes have to leave before the send is done. Real connections know by themselves.
  */
@@ -90,7 +96,12 @@ static struct strait_packet *whole_of(struct strait_packet *taken)
 
 /* --- an exchange ---------------------------------------------------------------------------- */
 
-/* Whether this one of the pair is late in the first call: a coin that both know. */
+static void pause_s(struct strait_rank *r, double s)
+{
+    strait_work(r, STRAIT_SPAN_WAIT, STRAIT_TIMER, s, NULL, NULL);
+}
+
+/* Whether this one of the pair is late in their first exchange: a coin that both know. */
 static bool is_late(const struct strait_rank *r, const struct strait_sendrecv *x)
 {
     const int low = r->me < x->to ? r->me : x->to;
@@ -100,10 +111,9 @@ static bool is_late(const struct strait_rank *r, const struct strait_sendrecv *x
 /* A rank reads the end of an exchange, and with it all that came meanwhile, some time late. */
 static void lag(struct strait_rank *r, const struct strait_sendrecv *x)
 {
-    if (!x->is_first)
-        strait_be_late(r, x->g.skew_s, x->step);
-    else if (x->g.skew_s > 0 && is_late(r, x))
-        strait_work(r, STRAIT_SPAN_WAIT, STRAIT_TIMER, FIRST * x->g.skew_s, NULL, NULL);
+    strait_be_late(r, x->g.skew_s, x->step);
+    if (x->is_new && x->g.skew_s > 0 && is_late(r, x))
+        pause_s(r, FIRST * x->g.skew_s);
     r->left_s = strait_now_s(r);
 }
 
@@ -167,8 +177,36 @@ static double read_until_s(const struct strait_rank *r, int from)
            2 * 8 * (1514 + network->overhead_bytes) / strait_path_bits_per_s(network, from, r->me);
 }
 
-/* Both ways, or one, over one connection. */
-static void with_one(struct strait_rank *r, struct strait_sendrecv *x, int peer)
+/* Whether this rank and that one meet for the first time. Real connections open by themselves. */
+static bool meets(struct strait_rank *r, struct strait_sendrecv *x, int peer)
+{
+    bool *met = r->backend->is_measured ? NULL : strait_group_met(r, &x->g);
+    if (!met || met[peer])
+        return false;
+    x->is_new = met[peer] = true;
+    return true;
+}
+
+/* To a peer that only waits: there and back, twice. */
+static void open_to(struct strait_rank *r, int peer)
+{
+    pause_s(r, 2 * strait_path_rtt_s(r->run->network, r->me, peer));
+}
+
+/* With a peer that connects too: the higher rank agrees, and asks at once. */
+static void open_both(struct strait_rank *r, const struct strait_sendrecv *x, int peer)
+{
+    if (r->me < peer) {
+        pause_s(r, strait_path_rtt_s(r->run->network, r->me, peer));
+        strait_send(r, peer, x->g.channel, OPENS, strait_control(r, 0));
+    }
+    strait_drop(r, strait_recv(r, peer, x->g.channel).packet);
+    if (r->me > peer)
+        strait_send(r, peer, x->g.channel, OPENS, strait_control(r, 0));
+}
+
+/* Asks, or answers first what had been read before. */
+static void ask(struct strait_rank *r, struct strait_sendrecv *x, int peer)
 {
     struct strait_message m;
     const double read_s = read_until_s(r, peer);
@@ -180,6 +218,20 @@ static void with_one(struct strait_rank *r, struct strait_sendrecv *x, int peer)
         begin(r, x);
     if (came && !was_read)
         heed(r, x, m);
+}
+
+/* Both ways, or one, over one connection. */
+static void with_one(struct strait_rank *r, struct strait_sendrecv *x, int peer)
+{
+    if (meets(r, x, peer) && !x->sent) {
+        if (x->got)
+            open_to(r, peer);
+        else
+            open_both(r, x, peer);
+        begin(r, x);
+    } else {
+        ask(r, x, peer);
+    }
     while (!x->sent || !x->got)
         heed(r, x, strait_recv(r, peer, x->g.channel));
     if (x->leaves)
@@ -198,6 +250,9 @@ static void give_when_told(struct strait_rank *lane, void *of)
 /* To one, from another. */
 static void with_two(struct strait_rank *r, struct strait_sendrecv *x)
 {
+    (void)meets(r, x, x->from); /* who opens that */
+    if (meets(r, x, x->to))
+        open_to(r, x->to);
     begin(r, x);
     struct strait_rank *lane = x->sent ? NULL : strait_spawn(r, give_when_told, x);
     while (!x->got)
@@ -223,7 +278,12 @@ void strait_sendrecv(struct strait_rank *r, struct strait_sendrecv x)
 
 void strait_send_each(struct strait_rank *r, struct strait_sendrecv x, const int *peers, int n)
 {
-    int n_asked = 0, n_leaves = 0;
+    int n_asked = 0, n_leaves = 0, far = -1;
+    for (int i = 0; i < n; i++)
+        if (meets(r, &x, peers[i]))
+            far = peers[i];
+    if (far >= 0) /* all at once */
+        open_to(r, far);
     for (int i = 0; i < n; i++) {
         x.to = peers[i];
         x.sent = false;

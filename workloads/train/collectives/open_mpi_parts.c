@@ -111,7 +111,7 @@ struct strait_packet *strait_broadcast_in_parts(struct strait_rank *r, struct st
                       .part_bytes = (n_bytes + (size_t)g.n - 1) / (size_t)g.n,
                       .root = root,
                       .place = strait_around(g.me - root, g.n)};
-    const struct strait_sendrecv x = {.g = g, .is_first = r->left_s <= 0, .of = &p};
+    const struct strait_sendrecv x = {.g = g, .of = &p};
     scatter(r, x, &p);
     gather(r, x, &p);
     return p.packet;

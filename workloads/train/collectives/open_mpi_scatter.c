@@ -81,7 +81,7 @@ static void pass(struct strait_rank *r, struct strait_sendrecv x, struct blocks 
 void strait_ring_scatter_by_open_mpi(struct strait_rank *r, struct strait_group g,
                                      struct strait_codec *none, struct strait_tensor *x)
 {
-    struct strait_sendrecv e = {.g = g, .is_first = r->left_s <= 0};
+    struct strait_sendrecv e = {.g = g};
     struct blocks b = {.none = none, .x = x, .adds = true};
     for (int step = 0; step < g.n - 1; step++) {
         const int out = strait_around(g.me - step - 1, g.n);
@@ -103,7 +103,7 @@ static void by_halving(struct strait_rank *r, struct strait_group g, struct stra
                        struct strait_tensor *x)
 {
     const struct strait_fold f = strait_fold_of(g.n, g.me, ODD_STAYS);
-    struct strait_sendrecv e = {.g = g, .is_first = r->left_s <= 0};
+    struct strait_sendrecv e = {.g = g};
     struct blocks b = {.none = none, .x = x, .adds = true};
     const bool folds = g.me < 2 * f.extra, stays = f.place >= 0;
     int lo = 0, hi = f.n; /* places whose blocks this one still adds */

@@ -116,6 +116,7 @@ const struct strait_strategy strait_strategy_bsp = {
     STRAIT_PARAMS(params),
     .check = check,
     .uses_stream = uses_stream,
+    .carrier = strait_library_carrier,
     .needs_packets = needs_packets,
     .period = strait_strategy_repeats,
     .rank_main = bsp,

@@ -197,6 +197,7 @@ const struct strait_strategy strait_strategy_dear = {
     STRAIT_PARAMS(params),
     .check = check,
     .uses_stream = uses_stream,
+    .carrier = strait_library_carrier,
     .needs_packets = strait_has_library,
     .period = period,
     .rank_main = dear,

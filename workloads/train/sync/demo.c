@@ -53,6 +53,7 @@ const struct strait_strategy strait_strategy_demo = {
     .uplink_kind = "grad",
     STRAIT_PARAMS(params),
     .uses_stream = strait_gathering_uses_stream,
+    .carrier = strait_library_carrier,
     .needs_packets = strait_has_library,
     .period = strait_strategy_repeats,
     .rank_main = demo,

@@ -101,6 +101,7 @@ const struct strait_strategy strait_strategy_dgc = {
     STRAIT_PARAMS(params),
     .check = check,
     .uses_stream = strait_gathering_uses_stream,
+    .carrier = strait_library_carrier,
     .needs_packets = strait_has_library,
     .period = period,
     .rank_main = dgc,

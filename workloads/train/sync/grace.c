@@ -283,6 +283,7 @@ const struct strait_strategy strait_strategy_grace = {
     STRAIT_PARAMS(params),
     .check = check,
     .uses_stream = uses_stream,
+    .carrier = strait_library_carrier,
     .needs_packets = strait_has_library,
     .period = strait_strategy_repeats,
     .rank_main = grace,
