@@ -326,7 +326,8 @@ static int read_all(struct strait_experiment *e, struct strait_object *o, struct
                                      e->seed, e->strategy->has_server) != 0)
         return strait_error_memory(err, NULL);
     e->network->tcp.writes_at_once = strait_experiment_chooses(e, "collective", "open_mpi") ||
-                                     strait_experiment_chooses(e, "library", "open_mpi");
+                                     strait_experiment_chooses(e, "library", "open_mpi") ||
+                                     strait_experiment_chooses(e, "library", "gloo");
     choose_detail(e);
     take_device_profile(e);
     if (read_inside(e, err) != 0 || check_leaving(e, err) != 0 || check_flows(e, err) != 0)

@@ -8,13 +8,14 @@
 #include "workloads/ask/strategy.h"
 
 /* Whose algorithms and messages the movers below take: our own, as each says, or a library's. */
-enum strait_library { STRAIT_TEXTBOOK, STRAIT_OPEN_MPI };
+enum strait_library { STRAIT_TEXTBOOK, STRAIT_OPEN_MPI, STRAIT_GLOO };
 
 struct strait_group { /* the ranks of a collective, and its channel */
     const int *ranks; /* n of them, in the order of the collective */
     int n, me, channel;
     struct strait_agreement *agreement; /* of strait_agreement_of; else NULL */
     enum strait_library library;        /* of all but all-reduces, which are asked for by name */
+    struct strait_gloo_room *gloo; /* of strait_world_by_library; NULL: not Gloo's */
     double skew_s; /* how late a rank ends an exchange at most (open_mpi_messages.c); 0: never */
     struct strait_group_scratch *scratch;
 };
@@ -42,13 +43,15 @@ struct strait_group strait_world_by_library(struct strait_rank *r, int channel);
  *  exactly in step with the others. */
 void strait_be_late(struct strait_rank *r, double most_s, unsigned step);
 extern const char *const strait_libraries[];
-#define STRAIT_LIBRARY_PARAMS                                                                      \
-    {"library",                                                                                    \
-     "whose algorithms and messages collectives take; none: those of strait",                      \
-     STRAIT_PARAM_CHOICE,                                                                          \
-     .min = 0,                                                                                     \
-     .max = STRAIT_OPEN_MPI,                                                                       \
-     .choices = strait_libraries},                                                                 \
+extern const char
+    *const strait_scatter_libraries[]; /* with reduce-scatters: PyTorch's Gloo has none */
+#define STRAIT_LIBRARY_PARAMS STRAIT_LIBRARY_PARAMS_OF(STRAIT_GLOO, strait_libraries)
+#define STRAIT_SCATTER_LIBRARY_PARAMS                                                              \
+    STRAIT_LIBRARY_PARAMS_OF(STRAIT_OPEN_MPI, strait_scatter_libraries)
+#define STRAIT_LIBRARY_PARAMS_OF(most, names)                                                      \
+    {"library",           "whose algorithms and messages collectives take; none: those of strait", \
+     STRAIT_PARAM_CHOICE, .min = 0,                                                                \
+     .max = (most),       .choices = (names)},                                                     \
         STRAIT_SKEW_PARAM
 /** Copies ranks; the caller must be one of them. */
 struct strait_group strait_group_of(struct strait_rank *r, const int *ranks, int n, int channel);
@@ -134,6 +137,9 @@ struct strait_gloo_room strait_gloo_room_of(struct strait_rank *r);
  *  STRAIT_LAUNCH_PARAM. */
 void strait_gather_by_gloo(struct strait_rank *r, struct strait_group g, struct strait_packet **all,
                            struct strait_gloo_room *room);
+/** The same without launches, of a group of Gloo's; sizes_first false: all have this rank's size. */
+void strait_gather_with_gloo(struct strait_rank *r, struct strait_group g,
+                             struct strait_packet **all, bool sizes_first);
 bool strait_gloo_gather_uses(int n, int channel, int src, int dst); /* as strait_gloo_uses */
 
 /** Binomial tree: root's x goes to all ranks, encoded once. root is a position in the group. */
@@ -192,7 +198,7 @@ bool strait_gloo_uses(int n, int channel, int src, int dst);
 /** Whether position src of n may send to dst on this channel, the group's being 0. */
 bool strait_open_mpi_uses(int n, size_t n_elems, int channel, int src, int dst);
 /** Whether the strategy's library may send from src to dst, on the group's channel `data`, or to
- *  answer: any rank, as sizes decide. */
+ *  answer: any rank, as sizes decide. Gloo has channels of its own. */
 bool strait_library_uses(const struct strait_experiment *e, int channel, int data, int src,
                          int dst);
 /** A `carrier` of data on channel 0: a library has one connection for each pair, so that its answers

@@ -32,6 +32,10 @@ void strait_gather_packets(struct strait_rank *r, struct strait_group g, struct 
         strait_gather_by_open_mpi(r, g, all, sizes_first ? 0 : all[g.me]->payload_bytes);
         return;
     }
+    if (g.library == STRAIT_GLOO) {
+        strait_gather_with_gloo(r, g, all, sizes_first);
+        return;
+    }
     if (sizes_first)
         exchange_sizes(r, g, all[g.me]);
     for (int step = 0; step < g.n - 1; step++) {

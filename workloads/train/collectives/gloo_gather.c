@@ -13,6 +13,9 @@
  * Nothing is decoded on the way. */
 #include "gloo_ring.h"
 
+/* How many times the skew processes differ in their start. */
+enum { FIRST = 1000 };
+
 struct gather {
     const struct strait_group *g;
     struct strait_packet **all;         /* all[me] is there */
@@ -48,6 +51,7 @@ static void gather(struct strait_rank *r, struct strait_group g, struct strait_p
                                     .to = strait_around(g.me + 1, g.n),
                                     .from = strait_around(g.me - 1, g.n),
                                     .n_steps = 2 * (g.n - 1),
+                                    .sends_first = true,
                                     .give = give_half,
                                     .take = take_half,
                                     .of = &x};
@@ -60,29 +64,69 @@ static void gather(struct strait_rank *r, struct strait_group g, struct strait_p
         strait_drop(r, room[g.me][i]);
 }
 
-void strait_gather_by_gloo(struct strait_rank *r, struct strait_group g, struct strait_packet **all,
-                           struct strait_gloo_room *room)
+/* Ranks begin a call up to the skew late, as drawn. Processes reach the first one as they start, each
+ * later than the one before by more than a word travels. Then the data of a late rank goes before
+ * its own words, for which the early one waits, so that the late one ends late, call after call. */
+static void begin_late(struct strait_rank *r, struct strait_group g)
 {
-    double largest_bytes = 0;
-    if (g.n == 1)
-        return;
+    const bool is_first = r->left_s <= 0;
+    const double rtt_s =
+        strait_path_rtt_s(r->run->network, r->me, g.ranks[strait_around(g.me + 1, g.n)]);
+    strait_be_late(r, is_first ? FIRST * g.skew_s : g.skew_s, 0);
+    if (is_first && g.skew_s > 0)
+        strait_work(r, STRAIT_SPAN_WAIT, STRAIT_TIMER, g.me * rtt_s, NULL, NULL);
+    r->left_s = strait_now_s(r);
+}
+
+/* Out: room->n_bytes. */
+static void gather_sizes(struct strait_rank *r, struct strait_group g, struct strait_packet **all,
+                         struct strait_gloo_room *room)
+{
     room->sizes[g.me] = strait_control(r, (double)all[g.me]->payload_bytes);
-    strait_launch(r);
     gather(r, g, room->sizes, room->halves, 0);
     for (int i = 0; i < g.n; i++) {
-        const double bytes =
-            i == g.me ? (double)all[g.me]->payload_bytes : room->halves[i][0]->words[0];
-        largest_bytes = bytes > largest_bytes ? bytes : largest_bytes;
-        room->n_bytes[i] = (size_t)bytes;
+        room->n_bytes[i] =
+            i == g.me ? all[g.me]->payload_bytes : (size_t)room->halves[i][0]->words[0];
         for (int k = 0; k < 2 && i != g.me; k++)
             strait_drop(r, room->halves[i][k]);
     }
     strait_drop(r, room->sizes[g.me]);
-    strait_launch(r);
-    gather(r, g, all, room->halves, (size_t)largest_bytes);
+}
+
+static void gather_padded(struct strait_rank *r, struct strait_group g, struct strait_packet **all,
+                          struct strait_gloo_room *room)
+{
+    size_t largest_bytes = 0;
+    for (int i = 0; i < g.n; i++)
+        largest_bytes = room->n_bytes[i] > largest_bytes ? room->n_bytes[i] : largest_bytes;
+    gather(r, g, all, room->halves, largest_bytes);
     for (int i = 0; i < g.n; i++)
         if (i != g.me)
             all[i] = strait_whole(r, room->halves[i], room->n_bytes[i]);
+}
+
+void strait_gather_by_gloo(struct strait_rank *r, struct strait_group g, struct strait_packet **all,
+                           struct strait_gloo_room *room)
+{
+    if (g.n == 1)
+        return;
+    strait_launch(r);
+    gather_sizes(r, g, all, room);
+    strait_launch(r);
+    gather_padded(r, g, all, room);
+}
+
+void strait_gather_with_gloo(struct strait_rank *r, struct strait_group g,
+                             struct strait_packet **all, bool sizes_first)
+{
+    if (g.n == 1)
+        return;
+    begin_late(r, g);
+    for (int i = 0; i < g.n; i++)
+        g.gloo->n_bytes[i] = all[g.me]->payload_bytes;
+    if (sizes_first)
+        gather_sizes(r, g, all, g.gloo);
+    gather_padded(r, g, all, g.gloo);
 }
 
 struct strait_gloo_room strait_gloo_room_of(struct strait_rank *r)

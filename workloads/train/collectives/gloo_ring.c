@@ -6,6 +6,8 @@
 
 #include <assert.h>
 
+/* Of a call of its own, within which data goes if its word has come. */
+static const double CALL_S = 1e-6;
 enum { WINDOW = 2 }; /* of the loops of gloo/allreduce.cc and gloo/allgather.cc */
 
 /* Who hears all that comes from the only other rank: pieces, and words, in any order. */
@@ -108,11 +110,15 @@ void strait_gloo_run(struct strait_rank *r, struct strait_gloo_pass *p)
             p->take(r, p->of, i - WINDOW, await_piece(r, p, i - WINDOW));
             strait_pend(r, desk(p));
         }
-        if (i < p->n_steps) {
+        if (i < p->n_steps && p->sends_first) {
+            strait_post(r, desk(p) + 1, i);
+            strait_work(r, STRAIT_SPAN_WAIT, STRAIT_TIMER, CALL_S, NULL, NULL);
+        }
+        if (i < p->n_steps)
             strait_send(r, p->g.ranks[p->from], word_channel(p), p->ear ? 2 * i + 1 : i,
                         strait_control(r, 0));
+        if (i < p->n_steps && !p->sends_first)
             strait_post(r, desk(p) + 1, i);
-        }
     }
     strait_join(r, lane);
 }

@@ -10,6 +10,7 @@
 struct strait_gloo_pass {
     struct strait_group g;
     int to, from, n_steps;
+    bool sends_first; /* before it says that it is ready (gloo/allgather.cc) */
     /** Piece i, to be sent; in the lane that sends. Takes nothing: the packet is the pass's. */
     struct strait_packet *(*give)(struct strait_rank *lane, void *of, int i);
     /** Piece i has come; takes it. */

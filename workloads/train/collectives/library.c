@@ -4,12 +4,21 @@
 #include "open_mpi.h"
 #include "workloads/ask/experiment.h"
 
-const char *const strait_libraries[] = {"none", "open_mpi", NULL};
+/* Gloo's channels: data, words, and lanes' own (gloo_ring.h). */
+enum { GLOO = 3 };
+
+const char *const strait_libraries[] = {"none", "open_mpi", "gloo", NULL};
+const char *const strait_scatter_libraries[] = {"none", "open_mpi", NULL};
 
 struct strait_group strait_world_by_library(struct strait_rank *r, int channel)
 {
-    struct strait_group world = strait_world(r, channel);
-    world.library = (enum strait_library)(int)strait_param(r, "library");
+    const enum strait_library library = (enum strait_library)(int)strait_param(r, "library");
+    struct strait_group world = strait_world(r, library == STRAIT_GLOO ? GLOO : channel);
+    world.library = library;
+    if (library == STRAIT_GLOO) {
+        world.gloo = strait_alloc(r, 1, sizeof(*world.gloo));
+        *world.gloo = strait_gloo_room_of(r);
+    }
     world.skew_s = strait_param(r, "skew");
     return world;
 }
@@ -30,11 +39,15 @@ bool strait_has_library(const struct strait_experiment *e)
 
 int strait_library_carrier(const struct strait_experiment *e, int channel)
 {
-    (void)e;
+    if (channel == GLOO + 1 && strait_experiment_chooses(e, "library", "gloo"))
+        return GLOO;
     return channel == STRAIT_ANSWERING ? 0 : channel;
 }
 
 bool strait_library_uses(const struct strait_experiment *e, int channel, int data, int src, int dst)
 {
-    return strait_has_library(e) && src != dst && (channel == data || channel == STRAIT_ANSWERING);
+    const bool is_gloo = strait_experiment_chooses(e, "library", "gloo");
+    return strait_has_library(e) && src != dst &&
+           (is_gloo ? channel == GLOO || channel == GLOO + 1
+                    : channel == data || channel == STRAIT_ANSWERING);
 }

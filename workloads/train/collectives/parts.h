@@ -37,6 +37,9 @@ void strait_all_reduce_by_trees(struct strait_rank *r, struct strait_group g,
                                 struct strait_codec *c, struct strait_tensor *x);
 void strait_all_reduce_by_gloo(struct strait_rank *r, struct strait_group g, struct strait_codec *c,
                                struct strait_tensor *x);
+struct strait_packet *strait_broadcast_by_gloo(struct strait_rank *r, struct strait_group g,
+                                               int root, struct strait_packet *taken,
+                                               size_t n_bytes);
 void strait_all_reduce_by_pat(struct strait_rank *r, struct strait_group g, struct strait_codec *c,
                               struct strait_tensor *x);
 bool strait_pat_uses(int n, int src, int dst);

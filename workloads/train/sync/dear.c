@@ -184,7 +184,7 @@ static const struct strait_param params[] = {
     STRAIT_SUMS_PARAM,
     STRAIT_LAUNCH_PARAM,
     STRAIT_UPDATE_PARAM,
-    STRAIT_LIBRARY_PARAMS,
+    STRAIT_SCATTER_LIBRARY_PARAMS,
 };
 const struct strait_strategy strait_strategy_dear = {
     .name = "dear",

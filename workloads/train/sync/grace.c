@@ -72,6 +72,7 @@ static void exchange(struct strait_rank *lane, struct grace *g, int row, int tur
     case ALL_REDUCE: /* plain values, or encoded tensors added encoded */
         strait_all_reduce(lane, g->world, g->codec, gradient,
                           g->world.library == STRAIT_OPEN_MPI ? STRAIT_AR_OPEN_MPI
+                          : g->world.library == STRAIT_GLOO   ? STRAIT_AR_GLOO
                           : strait_sends_views(g->codec)      ? STRAIT_AR_RING
                                                               : STRAIT_AR_RING_ENCODED);
         return;
@@ -210,12 +211,16 @@ static enum exchange asked_for(const struct strait_experiment *e)
 static int check(const struct strait_experiment *e, struct strait_error *err)
 {
     const enum exchange how = asked_for(e);
-    if (strait_has_library(e) && how == ALL_REDUCE)
-        return strait_all_reduce_check(e, STRAIT_AR_OPEN_MPI, "open_mpi", err);
-    if (strait_has_library(e) && how == ALL_TO_ALL)
+    const int library = (int)strait_experiment_param(e, "library");
+    if (library != STRAIT_TEXTBOOK && how == ALL_REDUCE)
+        return strait_all_reduce_check(e,
+                                       library == STRAIT_GLOO ? STRAIT_AR_GLOO : STRAIT_AR_OPEN_MPI,
+                                       strait_libraries[library], err);
+    if (library != STRAIT_TEXTBOOK && how == ALL_TO_ALL)
         return strait_refuse_at(err, e->file, "/strategy/library",
                                 "expected \"none\" where \"exchange\" is \"all_to_all\", found "
-                                "\"open_mpi\"");
+                                "\"%s\"",
+                                strait_libraries[library]);
     switch (how) {
     case ALL_REDUCE:
         return is_none(e) ? 0
