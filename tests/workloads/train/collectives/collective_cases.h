@@ -45,7 +45,7 @@ static inline void call_collective(struct strait_rank *r, enum collective kind,
                                    struct strait_tensor *x)
 {
     struct strait_group world = strait_world(r, 0);
-    memset(world.met, true, (size_t)world.n); /* connections are open */
+    memset(strait_group_met(r, &world), true, (size_t)world.n); /* connections are open */
     struct strait_codec *c = strait_codec(r, "up");
     const struct strait_sites sites = {.n_ranks = world.n, .of = site_of};
     const struct strait_hierarchy h = strait_hierarchy_of(r, sites, 0, 1);

@@ -14,7 +14,7 @@ static void exact(void)
 static void gather_main(struct strait_rank *r)
 {
     struct strait_group world = strait_world(r, 0);
-    memset(world.met, true, (size_t)world.n); /* connections are open */
+    memset(strait_group_met(r, &world), true, (size_t)world.n); /* connections are open */
     struct strait_tensor *x = strait_tensor(r, STRAIT_GRADIENTS, 0, STRAIT_ALL_LAYERS);
     struct strait_packet **all = strait_alloc(r, (size_t)world.n, sizeof(struct strait_packet *));
     const struct strait_log *log = &r->run->logs[world.me];

@@ -59,7 +59,7 @@ static struct strait_group open_mpi(struct strait_rank *r)
 {
     struct strait_group world = strait_world(r, 0);
     world.library = STRAIT_OPEN_MPI;
-    memset(world.met, !is_fresh, (size_t)world.n);
+    memset(strait_group_met(r, &world), !is_fresh, (size_t)world.n);
     return world;
 }
 
