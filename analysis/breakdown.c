@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "breakdown.h"
+#include "core/heap.h"
 
 /* Adjacent times are equal up to the rounding of a few additions. */
 static const double TOLERANCE_S = 1e-9;
@@ -322,7 +323,7 @@ static int walk_round(struct walk *w, double start_s, double end_s, struct strai
 
 static double overlap_s(const struct strait_span *s, double from_s, double to_s)
 {
-    const double lo = fmax(s->start_s, from_s), hi = fmin(s->end_s, to_s);
+    const double lo = strait_most(s->start_s, from_s), hi = strait_least(s->end_s, to_s);
     return hi > lo ? hi - lo : 0;
 }
 

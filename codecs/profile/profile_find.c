@@ -54,10 +54,10 @@ static bool bracket(const struct strait_profile_entry **below,
     *below = *above = NULL;
     for (size_t i = 0; i < p->n_entries; i++) {
         const struct strait_profile_entry *e = &p->entries[i];
-        if (strcmp(e->codec, spec->ops->name) != 0 || strcmp(e->settings, settings) != 0 ||
-            e->bound.kind != bound.kind || strcmp(e->kind, kind) != 0 ||
-            strcmp(e->model, model) != 0 ||
-            (e->bound.value == 0) != (bound.value == 0)) /* 0 has no logarithm */
+        if (e->bound.kind != bound.kind ||
+            (e->bound.value == 0) != (bound.value == 0) || /* 0 has no logarithm */
+            strcmp(e->codec, spec->ops->name) != 0 || strcmp(e->settings, settings) != 0 ||
+            strcmp(e->kind, kind) != 0 || strcmp(e->model, model) != 0)
             continue;
         /* a grid point written in decimal is that point: compare with some slack */
         if (e->bound.value <= bound.value * (1 + 1e-9) &&

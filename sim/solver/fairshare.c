@@ -374,8 +374,7 @@ static bool collect_first(struct strait_fairshare *fs, double until_s)
     if (!node || node->key > until_s)
         return false;
     strait_heap_remove(&fs->by_next, node);
-    collect(fs,
-            (struct strait_component *)((char *)node - offsetof(struct strait_component, node)),
+    collect(fs, (struct strait_component *)((char *)node - offsetof(struct strait_component, node)),
             fs->now_s);
     return true;
 }

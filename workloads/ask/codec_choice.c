@@ -220,8 +220,8 @@ int strait_codec_choice_bounds(struct strait_codec_choice *c, const struct strai
 bool strait_codec_choice_takes(const struct strait_codec_choice *c,
                                const struct strait_param_row *row)
 {
-    const bool is_weight = strstr(row->param, "weight") || strstr(row->layer, "weight");
-    if (c->coded == STRAIT_CODED_WEIGHTS && !is_weight)
+    if (c->coded == STRAIT_CODED_WEIGHTS && !strstr(row->param, "weight") &&
+        !strstr(row->layer, "weight"))
         return false;
     return strait_slice_lossy(c->coded == STRAIT_CODED_MATRICES ? row->n_dims : 2, row->n_elems,
                               (size_t)c->cutoff_elems);

@@ -145,8 +145,7 @@ static double take_start(const unsigned char **from, int how, const struct befor
 static double take_end(const unsigned char **from, int how, const struct before *b, int kind,
                        double start_s)
 {
-    return how < N_LIKE ? end_like(b, kind, start_s, how)
-                        : take_time(from, how, b->times[0]);
+    return how < N_LIKE ? end_like(b, kind, start_s, how) : take_time(from, how, b->times[0]);
 }
 
 /* --- other fields ------------------------------------------------------------------------- */

@@ -10,9 +10,10 @@ const char *const strait_straggler_draws[] = {"client", "round", NULL};
 
 void strait_straggle(struct strait_rank *r, bool first)
 {
-    const bool once = (int)strait_param(r, "straggler_draw") == ONCE_A_CLIENT;
+    if (!first && (int)strait_param(r, "straggler_draw") == ONCE_A_CLIENT)
+        return;
     const double spread = strait_param(r, "straggler_spread");
-    if (spread > 0 && (first || !once)) /* without draws rounds can repeat (steady.c) */
+    if (spread > 0) /* without draws rounds can repeat (steady.c) */
         strait_set_slowness(r, strait_draw_slowness(spread, strait_draw(r, "straggler"),
                                                     strait_draw(r, "straggler's angle")));
 }
