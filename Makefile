@@ -219,7 +219,7 @@ coverage-again: all
 	@$(MAKE) --no-print-directory coverage-table
 	@$(MAKE) --no-print-directory coverage-page
 coverage-table:
-	$(INTERVALS)/measure.py predict $(COVERAGE)/learn
+	$(INTERVALS)/measure.py predict $(COVERAGE)/learn profile
 	$(BUILD)/strait compare --coverage $(COVERAGE)/learn/predicted $(COVERAGE)/learn/out \
 	    --learn experiments/accuracy/learned.csv >/dev/null
 coverage-page:

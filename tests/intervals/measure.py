@@ -6,9 +6,10 @@ emulated in virtual time, all into the one results folder DIR/out, which so meas
 once; after SECONDS no other one is begun. DIR/log says what each took and why some gave nothing: a
 setting that cannot be emulated is written down and not replaced by another. DIR must be visible in
 guests: not in the temporary folder.
-measure.py predict DIR: those that were emulated, predicted again with the program as it is now and
-the codecs' costs as they were measured then, into DIR/predicted; and with another seed, that is
-other draws, into DIR/other.
+measure.py predict DIR [SIZES]: those that were emulated, predicted again with the program as it is
+now, the codecs' costs as they were measured then and the sizes of what is sent (or, SIZES: profile,
+those costs' ratios), into DIR/predicted; and with another seed, that is other draws, into
+DIR/other.
 measure.py keep DIR FILE: what was emulated of the seed in the file's name (seed-31.jsonl.xz), in a
 file of a hundred kilobytes (JSON lines, xz);
 measure.py unpack FILE DIR: back into DIR/out and DIR/log, where these do not have that seed.
@@ -69,7 +70,7 @@ def profiles(here):
 OTHER_SEED = 1001  # drawn settings have 1 to 999
 
 
-def predict(here):
+def predict(here, sizes):
     for folder in ('predicted', 'other'):
         shutil.rmtree(f'{here}/{folder}', ignore_errors=True)
     for name, profile in sorted(profiles(here).items()):
@@ -81,7 +82,7 @@ def predict(here):
             if folder == 'other' and name.endswith('-clean.json'):
                 continue
             status = call(here, name, '--on', 'fluid', '--profile', f'{here}/profile.json',
-                          '--sizes', 'sent', *more, '--out', f'{here}/{folder}')
+                          '--sizes', sizes, *more, '--out', f'{here}/{folder}')
             if status != '0':
                 print(name, status)
 
@@ -124,7 +125,7 @@ def main():
         sys.exit(__doc__)
     here = os.path.abspath(sys.argv[2])
     if sys.argv[1] == 'predict':
-        predict(here)
+        predict(here, sys.argv[3] if len(sys.argv) > 3 else 'sent')
     elif sys.argv[1] in two:
         two[sys.argv[1]](here, os.path.abspath(sys.argv[3]))  # of unpack, the first is the file
     else:
