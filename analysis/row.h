@@ -18,8 +18,8 @@ struct strait_row_context {
     const char *control;   /* NULL: none */
     const json_t *machine; /* if the result depends on it, else NULL */
     const char *no_sizes; /* why sizes that were wanted as they are sent are not; NULL: no reason */
-    int repeat;            /* from 0 */
-    double wall_s;         /* duration of the run on this machine */
+    int repeat;           /* from 0 */
+    double wall_s;        /* duration of the run on this machine */
 };
 
 /* Everything that determines a row. */

@@ -31,7 +31,7 @@ struct strait_afar {
 struct strait_plan_setup {
     const char *file;
     const struct strait_profile *profile;
-    bool calibrated; /* the profile was measured on this machine */
+    bool calibrated;  /* the profile was measured on this machine */
     bool sends_sizes; /* what the recorded tensors take encoded is found out before a prediction */
     const struct strait_sent_sizes *sizes; /* of the point under way; NULL: the profile's ratios */
     const char *control;

@@ -115,7 +115,7 @@ struct strait_rank_state {
     struct strait_prepared *prepared;            /* NULL: payload is sized */
     struct strait_codec codecs[STRAIT_N_CODECS]; /* up, down, none, inside */
     uint32_t *n_taken; /* of the point's sent sizes: strait_sent_sizes_next; NULL: it has none */
-    struct strait_line *lines;                   /* references shared with other ranks */
+    struct strait_line *lines;      /* references shared with other ranks */
     struct strait_tensor *follower; /* to decode what is passed over; NULL: nothing was */
     void **allocs;
     size_t n_allocs, cap_allocs;

@@ -110,7 +110,7 @@ struct strait_trial_options {
     bool without_values; /* to be checked alone: recorded tensors are not looked for */
     const struct strait_sent_sizes *sizes; /* of a sized run: what its encoded tensors take; NULL,
                                               or not among them: as the profile says */
-    bool plans_memory;   /* of a sized run: count what one with real payload would allocate */
+    bool plans_memory; /* of a sized run: count what one with real payload would allocate */
     void (*watch)(const struct strait_run *run, const struct strait_live *live); /* likewise */
     void *watcher;
 };
