@@ -124,8 +124,8 @@ static void failures(void)
     program_tear_down(&p);
 }
 
-/* One other is one; where there are logs they are named; a log that cannot be written is said before
- * anything runs. */
+/* One other is one; where there are logs they are named; a log that cannot be written is said
+ * before anything runs. */
 static void others_and_logs(void)
 {
     struct program p;
