@@ -14,17 +14,17 @@ enum { MAX_LEVELS = 4 }; /* build/asan/tests/test_x is the deepest program */
 static const char mark[] = "traces/published.json";
 
 /* The file that this code was loaded from: the shared library, or the program where that contains
- * it. Not dladdr's name for a program: that is argv[0]. */
-static bool find_self(char path[PATH_MAX])
+ * it; "": nobody knows. Not dladdr's name for a program: that is argv[0]. */
+static void find_self(char path[PATH_MAX])
 {
     Dl_info info;
     struct link_map *map = NULL;
     if (dladdr1(mark, &info, (void **)&map, RTLD_DL_LINKMAP) == 0 || !map || !map->l_name[0]) {
         const ssize_t n = readlink("/proc/self/exe", path, PATH_MAX - 1);
         path[n > 0 ? n : 0] = '\0';
-        return n > 0;
+    } else if (!realpath(map->l_name, path)) {
+        path[0] = '\0';
     }
-    return realpath(map->l_name, path) != NULL;
 }
 
 /* A folder that has the mark, in buf. */
@@ -41,8 +41,7 @@ static bool is_share(char *buf, size_t cap, const char *folder, const char *belo
 static bool find_beside_self(char *buf, size_t cap)
 {
     char folder[PATH_MAX];
-    if (!find_self(folder))
-        return false;
+    find_self(folder);
     for (int i = 0; i <= MAX_LEVELS; i++) {
         char *end = strrchr(folder, '/');
         if (!end || end == folder)
