@@ -74,8 +74,9 @@ static bool install(void)
     *strrchr(build, '/') = '\0';
     snprintf(script, sizeof(script),
              "env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -s -C $ROOT install BUILD=%s "
+             "COMMIT=\"$(cut -d' ' -f2- %s/commit)\" " /* later commits link no program anew */
              "DESTDIR=$T/root PREFIX=/opt/strait >&2; cp -a $T/root/opt/strait $I",
-             build);
+             build, build);
     expect(NULL, script);
     return is_installed = true;
 }
