@@ -299,7 +299,8 @@ static void constants(void)
  * decides which, so the interval spans both; where ranks are said to be never late it does not. */
 static void both_states(void)
 {
-    const double one_way_s = 10e6 * 8 * 1538 / 1448 / 200e6, rest_s = 0.03 + 0.05 + (0.01 + 0.01) / 5;
+    const double one_way_s = 10e6 * 8 * 1538 / 1448 / 200e6,
+                 rest_s = 0.03 + 0.05 + (0.01 + 0.01) / 5;
     char text[512], path[128];
     strcpy(folder, "/tmp/strait-rows-XXXXXX");
     CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(folder));
