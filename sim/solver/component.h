@@ -55,12 +55,12 @@ struct strait_fairshare {
     int n_links;
     double now_s;
     int64_t n_started;
-    struct strait_heap by_next; /* components, by the end of their next flow */
+    struct strait_heap by_next;                  /* components, by the end of their next flow */
     struct strait_component *dirty, *last_dirty; /* in the order in which they became so */
     struct strait_component *spare;
     struct strait_heap alone; /* flows that share nothing, by their end; but for those that have */
     struct strait_flow *new_alone, *last_alone; /* begun since rates were computed, in a list */
-    struct strait_component **all; /* all ever made, to free them */
+    struct strait_component **all;              /* all ever made, to free them */
     size_t n_all, cap_all, n_flows;
     struct strait_flow *done_first, *done_last;
     bool no_memory; /* a flow was lost for lack of it */

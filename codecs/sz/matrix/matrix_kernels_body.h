@@ -60,8 +60,7 @@ SZ_TARGET static void SZ_NAME(orthogonal)(float *w, unsigned n, unsigned n_colum
     }
 }
 
-SZ_TARGET static void SZ_NAME(turn)(float *w, const float *g, unsigned n,
-                                    unsigned n_columns)
+SZ_TARGET static void SZ_NAME(turn)(float *w, const float *g, unsigned n, unsigned n_columns)
 {
     float turned[SZ_BUCKETS * SZ_WIDE];
     for (unsigned a = 0; a < n; a++) {

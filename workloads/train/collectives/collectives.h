@@ -15,7 +15,7 @@ struct strait_group { /* the ranks of a collective, and its channel */
     int n, me, channel;
     struct strait_agreement *agreement; /* of strait_agreement_of; else NULL */
     enum strait_library library;        /* of all but all-reduces, which are asked for by name */
-    struct strait_gloo_room *gloo; /* of strait_world_by_library; NULL: not Gloo's */
+    struct strait_gloo_room *gloo;      /* of strait_world_by_library; NULL: not Gloo's */
     double skew_s; /* how late a rank ends an exchange at most (open_mpi_messages.c); 0: never */
     struct strait_group_scratch *scratch;
 };

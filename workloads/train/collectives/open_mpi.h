@@ -22,7 +22,7 @@ struct strait_sendrecv {
     void *of; /* the caller's */
     int n_taken;
     bool sent, got;
-    bool is_new; /* the connection was opened for it */
+    bool is_new;                /* the connection was opened for it */
     struct strait_task *leaves; /* the beginning; NULL: the buffer may hold all */
 };
 void strait_sendrecv(struct strait_rank *r, struct strait_sendrecv x);

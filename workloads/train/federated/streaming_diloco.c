@@ -262,7 +262,7 @@ static const struct strait_param params[] = {
     {"fragments", "parts of the model, of whole layers", STRAIT_PARAM_INTEGER, .min = 1, .max = 1e4,
      .fallback = 3},
     {"pattern",
-     "a fragment's layers: in a row, or every n-th for n fragments, as papers have it; the latter "
+     "a fragment's layers: in a row, or every n-th for n fragments, as the paper has it; the latter "
      "needs \"sends\": \"layers\"",
      STRAIT_PARAM_CHOICE, .min = 0, .max = STRIDED, .fallback = SEQUENTIAL, .choices = patterns},
     {"sends",
