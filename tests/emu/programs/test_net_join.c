@@ -253,11 +253,14 @@ static void expect_file(const char *name, const char *wanted)
     free(text);
 }
 
+/* Of ignored signals all but 29 to 36: make has programs begin with the C library's own, 32 and 33,
+ * ignored (posix_spawn). */
 static void programs(void)
 {
     static const char script[] = "cat; echo $STRAIT_TEST_A,$STRAIT_TEST_B; pwd -P; "
                                  "echo $(ls /proc/self/fd); "
-                                 "grep SigIgn /proc/$$/status | tr -d '\\t'; "
+                                 "grep SigIgn /proc/$$/status | tr -d '\\t' | "
+                                 "sed 's/..\\(.......\\)$/--\\1/'; "
                                  "[ $(ps -o pgid= $$) = $$ ] && echo own; echo bad >&2; exit 3";
     char wanted[200], at[64];
     struct strait_error err = {0};
@@ -278,7 +281,7 @@ static void programs(void)
         CU_ASSERT_EQUAL(start((const char *const[]){"sh", "-c", script, NULL}, folder, own, &err),
                         3 << 8);
         CU_ASSERT_STRING_EQUAL(err.text, "");
-        snprintf(wanted, sizeof(wanted), "said\none two,\n%s\n0 1 2 3\nSigIgn:0000000000000000\n%s",
+        snprintf(wanted, sizeof(wanted), "said\none two,\n%s\n0 1 2 3\nSigIgn:0000000--0000000\n%s",
                  folder, own ? "own\n" : "");
         expect_file("1", wanted);
         expect_file("2", "bad\n");
