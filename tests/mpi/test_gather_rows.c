@@ -1,4 +1,4 @@
-/* What ranks tell rank 0 after a run, over letter boxes in place of MPI, and what it makes of it. */
+/* What ranks tell rank 0 after a run, by letter boxes in place of MPI, and what becomes of it. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

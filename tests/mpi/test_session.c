@@ -116,8 +116,8 @@ static struct strait_mpi_note busy(int rank, int n_looks)
                                     .is_done = over};
 }
 
-/* 100 ms between looks at near ranks, 5 s at far ones, while rank 0's own program runs; 5 ms when it
- * has ended. Each wait is one of 5 ms longer. */
+/* 100 ms between looks at near ranks, 5 s at far ones, while rank 0's own program runs; 5 ms when
+ * it has ended. Each wait is one of 5 ms longer. */
 static void looks_of(bool far, bool closed, int64_t apart_ms)
 {
     struct strait_error err = {0};

@@ -38,8 +38,8 @@ PROGRAMS = ('strait', 'tests/strait-tests')
 MUTANT_S = float(os.environ.get('MUTANT_S', 60))
 QUIET = dict(stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
 # $0 the tree, $1 where the programs lie that stand for the tree's; then a command, which is not the
-# first of its process namespace: orphans go to the shell, which buries them. A device that is mounted
-# upon cannot be removed.
+# first of its process namespace: orphans go to the shell, which buries them. A device that is
+# mounted upon cannot be removed.
 FENCE = '''own=$1; shift; mount --make-rprivate / && mount -t tmpfs none /run || exit 99
 mkdir /run/new /run/work /run/own && mount --bind "$own" /run/own &&
 mount -t overlay none -o "lowerdir=$0,upperdir=/run/new,workdir=/run/work" "$0" || exit 99

@@ -376,8 +376,8 @@ int strait_trial_check(struct strait_trial *p, const struct strait_backend *back
 }
 
 /* Rounds that tell the sizes: since all send the same recorded values, only codecs with memory or
- * chance, and strategies whose rounds differ, need more than one. Rounds of asynchronous servers are
- * single updates. */
+ * chance, and strategies whose rounds differ, need more than one. Rounds of asynchronous servers
+ * are single updates. */
 static int sizing_rounds(const struct strait_experiment *e, int n_rounds)
 {
     const double model_bytes = 4.0 * (double)e->model->n_elems;

@@ -17,7 +17,7 @@ struct strait_encoding {
     double bound;      /* NAN: the experiment's */
 };
 
-/** Empty, in memory that is shared across fork. Free with strait_sent_sizes_free. NULL with *err. */
+/** Empty, in memory shared across fork. Free with strait_sent_sizes_free. NULL with *err. */
 struct strait_sent_sizes *strait_sent_sizes_new(int n_ranks, struct strait_error *err);
 void strait_sent_sizes_free(struct strait_sent_sizes *s);
 /** Note one more packet of a rank. What exceeds the room is not noted. */
@@ -27,8 +27,8 @@ void strait_sent_sizes_note(struct strait_sent_sizes *s, int rank, struct strait
 int strait_sent_sizes_close(struct strait_sent_sizes *s, struct strait_error *err);
 /** Different encodings of a rank: as many counters has strait_sent_sizes_next, all 0 at first. */
 size_t strait_sent_sizes_n(const struct strait_sent_sizes *s, int rank);
-/** Bytes of the rank's next encoding of this kind; after the last noted one always that one's, since
- *  every round sends the same recorded values.
+/** Bytes of the rank's next encoding of this kind; after the last noted one always that one's,
+ *  since every round sends the same recorded values.
  *  In/out:  n_taken  the rank's counters
  *  Returns: false if the rank encoded nothing like it */
 bool strait_sent_sizes_next(size_t *n_bytes, uint32_t *n_taken, const struct strait_sent_sizes *s,

@@ -113,8 +113,8 @@ static void edges_and_other_draws(void)
     json_decref(out);
 }
 
-/* 8 s without compute, 9 at most and 6 at least: squares of logarithms add up with the codec's ends,
- * 7 and 10 s. What a row says is read again. */
+/* 8 s without compute, 9 at most and 6 at least: squares of logarithms add up with the codec's
+ * ends, 7 and 10 s. What a row says is read again. */
 static void orders(void)
 {
     struct strait_interval_inputs in = round_of(10, 2);

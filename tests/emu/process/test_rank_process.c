@@ -90,7 +90,7 @@ static void begins_late(void)
     world_release(&w);
 }
 
-/* --- ranks of a run whose supervisor is the test ------------------------------------------------ */
+/* --- ranks of a run whose supervisor is the test ---------------------------------------------- */
 
 enum { LARGE_BYTES = 64000000 };
 

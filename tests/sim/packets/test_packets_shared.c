@@ -1,4 +1,4 @@
-/* TCP packet by packet, of several streams: what they share, and how they stand in each other's way. */
+/* TCP packet by packet, of several streams: what they share, and how they hinder each other. */
 #include "packet_world.h"
 
 /* Connections carry parts at the same time: with S of them windows are S times as large. 100 KB are

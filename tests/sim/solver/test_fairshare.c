@@ -137,8 +137,8 @@ static void caps(void)
 
 /* 100 bytes over links of 10 and 20: alone at 10 to 2 s, when 80 are left and the first link falls
  * to 5; at 6 s, with 60 left, another flow of 10 bytes takes half of that for 4 s. 50 are left at
- * 10 s and end at 20 s. A third had begun beside them at 0 s, over a link that fell from 1 to 0.5 at
- * that moment: 5 bytes to 10 s. */
+ * 10 s and end at 20 s. A third had begun beside them at 0 s, over a link that fell from 1 to 0.5
+ * at that moment: 5 bytes to 10 s. */
 static void alone(void)
 {
     const double bytes_per_s[] = {10, 20, 30, 1, 100};

@@ -137,7 +137,7 @@ struct strait_gloo_room strait_gloo_room_of(struct strait_rank *r);
  *  STRAIT_LAUNCH_PARAM. */
 void strait_gather_by_gloo(struct strait_rank *r, struct strait_group g, struct strait_packet **all,
                            struct strait_gloo_room *room);
-/** The same without launches, of a group of Gloo's; sizes_first false: all have this rank's size. */
+/** The same without launches, of a group of Gloo's; sizes_first false: all have its size. */
 void strait_gather_with_gloo(struct strait_rank *r, struct strait_group g,
                              struct strait_packet **all, bool sizes_first);
 bool strait_gloo_gather_uses(int n, int channel, int src, int dst); /* as strait_gloo_uses */
@@ -201,8 +201,8 @@ bool strait_open_mpi_uses(int n, size_t n_elems, int channel, int src, int dst);
  *  answer: any rank, as sizes decide. Gloo has channels of its own. */
 bool strait_library_uses(const struct strait_experiment *e, int channel, int data, int src,
                          int dst);
-/** A `carrier` of data on channel 0: a library has one connection for each pair, so that its answers
- *  wait behind data, and keep the connection from being idle. */
+/** A `carrier` of data on channel 0: a library has one connection for each pair, so that its
+ *  answers wait behind data, and keep the connection from being idle. */
 int strait_library_carrier(const struct strait_experiment *e, int channel);
 /** A `needs_packets`: with such a library both directions of a link are full. */
 bool strait_has_library(const struct strait_experiment *e);

@@ -1,6 +1,7 @@
-/* Gloo's broadcast (facebookincubator/gloo: gloo/broadcast.cc), a binomial tree whose near half comes
- * first. A packet goes when its receiver has said that it is ready (gloo_ring.h), so that ranks that
- * begin together need a round trip at the first level, and later ones a delay each. Four ranks:
+/* Gloo's broadcast (facebookincubator/gloo: gloo/broadcast.cc), a binomial tree whose near half
+ * comes first. A packet goes when its receiver has said that it is ready (gloo_ring.h), so that
+ * ranks that begin together need a round trip at the first level, and later ones a delay each. Four
+ * ranks:
  *
  *             rank 0   1    2    3
  *   step 0    A        A    .    .      0 > 1

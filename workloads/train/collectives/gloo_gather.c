@@ -64,9 +64,10 @@ static void gather(struct strait_rank *r, struct strait_group g, struct strait_p
         strait_drop(r, room[g.me][i]);
 }
 
-/* Ranks begin a call up to the skew late, as drawn. Processes reach the first one as they start, each
- * later than the one before by more than a word travels. Then the data of a late rank goes before
- * its own words, for which the early one waits, so that the late one ends late, call after call. */
+/* Ranks begin a call up to the skew late, as drawn. Processes reach the first one as they start,
+ * each later than the one before by more than a word travels. Then the data of a late rank goes
+ * before its own words, for which the early one waits, so that the late one ends late, call after
+ * call. */
 static void begin_late(struct strait_rank *r, struct strait_group g)
 {
     const bool is_first = r->left_s <= 0;

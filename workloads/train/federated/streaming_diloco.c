@@ -9,8 +9,8 @@
  * so that the steps that follow begin with what the rank has just learnt. Ranks then differ by
  * their own shares.
  *
- * `sends` layers is the schedule of the simulations in both papers: a fragment's layers are sent one
- * by one, each when its backward pass ends, and only the forward pass of a layer waits for its
+ * `sends` layers is the schedule of the simulations in both papers: a fragment's layers are sent
+ * one by one, each when its backward pass ends, and only the forward pass of a layer waits for its
  * sum. Layers 2 and 3 are a fragment here, overlap_steps 0:
  *
  *     rank   F0 F1 F2 F3 B3 B2 B1 B0   F0 F1 F2    F3 ...
@@ -262,8 +262,8 @@ static const struct strait_param params[] = {
     {"fragments", "parts of the model, of whole layers", STRAIT_PARAM_INTEGER, .min = 1, .max = 1e4,
      .fallback = 3},
     {"pattern",
-     "a fragment's layers: in a row, or every n-th for n fragments, as the paper has it; the latter "
-     "needs \"sends\": \"layers\"",
+     "a fragment's layers: in a row, or every n-th for n fragments, as the paper has it; the "
+     "latter needs \"sends\": \"layers\"",
      STRAIT_PARAM_CHOICE, .min = 0, .max = STRIDED, .fallback = SEQUENTIAL, .choices = patterns},
     {"sends",
      "a fragment after a step, or each of its layers when its backward pass ends; then more "

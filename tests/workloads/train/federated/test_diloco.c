@@ -154,10 +154,10 @@ static void all_hidden(void)
 }
 
 /* One fragment of all layers, H = 1, no overlap, memory that takes no time. At 1 Gbps a layer's sum
- * A_l takes longer than the backward pass of the layer below it, so the lane is busy from the end of
- * the last layer's backward pass on, and layer 0, which the next forward pass begins with, is last:
- * the second round begins at forward + backward of the last layer + all A_l. The mark
- * comes before the second round's sums. Sent as a whole both rounds take step + A. */
+ * A_l takes longer than the backward pass of the layer below it, so the lane is busy from the end
+ * of the last layer's backward pass on, and layer 0, which the next forward pass begins with, is
+ * last: the second round begins at forward + backward of the last layer + all A_l. The mark comes
+ * before the second round's sums. Sent as a whole both rounds take step + A. */
 static void layers_go_while_others_compute(void)
 {
     for (int k = 0; k < 2; k++) {
@@ -197,8 +197,8 @@ static void more_fragments_than_steps(void)
     strait_outcome_free(&o);
 }
 
-/* Two fragments of four layers, one after each step: every second layer, the last ones first. Of two
- * ranks each receives a half of a layer's sum and a half of the result. */
+/* Two fragments of four layers, one after each step: every second layer, the last ones first. Of
+ * two ranks each receives a half of a layer's sum and a half of the result. */
 static void strided_fragments_take_every_nth_layer(void)
 {
     static const int order[] = {2, 0, 3, 1};

@@ -319,9 +319,10 @@ static double third_sum_s(int n, const char *rate, const char *rtt, double step_
 }
 
 /* 10 MB in segments of 1448 of 1538 bytes, 2 (n - 1) / n of them each way: both ways at once, or
- * one after the other where a rank has read a question before it asks. That lasts as long as a pause
- * is shorter than 2.8 MB take to leave a connection's buffer: 0.12 s at 200 Mbps. Beside that six delays of 5 ms, adding and
- * copying. Measured over strait net run: 2.6 s; 0.48 or 0.90 s, and 0.48 s after 100 ms. */
+ * one after the other where a rank has read a question before it asks. That lasts as long as a
+ * pause is shorter than 2.8 MB take to leave a connection's buffer: 0.12 s at 200 Mbps. Beside that
+ * six delays of 5 ms, adding and copying. Measured over strait net run: 2.6 s; 0.48 or 0.90 s, and
+ * 0.48 s after 100 ms. */
 static void one_way_after_the_other(void)
 {
     const double byte_s = 8 * 1538 / 1448.0, mbps = 1e6;
