@@ -147,14 +147,16 @@ static void begin_few(struct few *f, void (*rank_main)(struct strait_rank *r))
     f->shared->start_ns = strait_proc_mono_ns();
 }
 
-/* All of them have said that they are done. */
+/* All of them have said that they are done. Rank 0, which may fail and then says no word, is the
+ * last: another one that has not ended yet would miss its connection. */
 static void end_few(struct few *f, int status_of_0)
 {
     int status;
-    for (int i = 0; i < 2; i++)
+    for (int i = 1; i >= 0; i--) {
         say(f->control[i], STRAIT_EMU_END);
-    for (int i = status_of_0 != 0; i < 2; i++)
-        CU_ASSERT_EQUAL(hear(f->control[i]), STRAIT_EMU_BYE);
+        if (i > 0 || status_of_0 == 0)
+            CU_ASSERT_EQUAL(hear(f->control[i]), STRAIT_EMU_BYE);
+    }
     for (int i = 0; i < 2; i++) {
         close(f->control[i]);
         CU_ASSERT_EQUAL(waitpid(f->pids[i], &status, 0), f->pids[i]);
