@@ -240,7 +240,44 @@ static void refusals(void)
     refused("\"signsgd\"", "allreduce", "randomk");
 }
 
+/* Of a codec in the list of the experiment that compares all. */
+static bool is_listed(const json_t *list, const char *name, bool feedback)
+{
+    size_t i;
+    json_t *codec;
+    json_array_foreach (list, i, codec) {
+        const char *its = json_string_value(json_object_get(codec, "name"));
+        if (its && strcmp(its, name) == 0 &&
+            json_is_true(json_object_get(codec, "error_feedback")) == feedback)
+            return true;
+    }
+    return false;
+}
+
+/* Lossless codecs train the same bits as none; what a machine may lack is left to its owner. */
+static void all_are_compared(void)
+{
+    json_error_t error;
+    json_t *experiment = json_load_file("experiments/grace-accuracy.json", 0, &error);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(experiment);
+    const json_t *list = json_object_get(json_object_get(experiment, "vary"), "/codec");
+    size_t n, n_compared = 0;
+    const struct strait_codec_ops *const *all = strait_codecs(&n);
+    for (size_t i = 0; i < n; i++) {
+        if (strcmp(all[i]->family, "lossless") == 0 || all[i]->unavailable)
+            continue;
+        strait_test_context("%s", all[i]->name);
+        CU_ASSERT_TRUE(is_listed(list, all[i]->name, false));
+        CU_ASSERT_TRUE(is_listed(list, all[i]->name, true));
+        n_compared++;
+    }
+    CU_ASSERT_AT_LEAST(n_compared, 35);
+    json_decref(experiment);
+}
+
 static const struct strait_test tests[] = {
+    {"the experiment of codecs' accuracy has all with an error, with and without feedback",
+     all_are_compared},
     {"bytes are (P - 1) m moved and 2 (P - 1) / P m reduced, to the byte, at 1 to 9 ranks, of "
      "sparse, "
      "quantised, ternary and sign codecs",
