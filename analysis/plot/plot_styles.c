@@ -62,15 +62,18 @@ struct strait_plot_style strait_plot_style_at(size_t i)
 void strait_plot_put_style(FILE *out, const struct strait_plot_style *style,
                            enum strait_plot_drawing drawing)
 {
-    static const int points[N_DASHES] = {7, 5, 9, 11, 13};
+    /* Filled; hollow; of lines, for what has no line by which it could be told. */
+    static const int points[][N_DASHES] = {
+        {7, 5, 9, 11, 13}, {6, 4, 8, 10, 12}, {1, 2, 3, 1, 2}};
     static const char *const dashes[N_DASHES] = {"1", "'-'", "'.'", "'_-'", "'-..'"};
     const double size = style->size > 0 ? style->size : 1.2;
+    const size_t turn = (style->dash + N_DASHES - style->point) % N_DASHES;
     if (drawing == STRAIT_PLOT_DOTS)
-        fprintf(out, "with points pt %d ps %.3g lc rgb '%s'", points[style->point], size,
-                style->color);
+        fprintf(out, "with points pt %d ps %.3g lc rgb '%s'",
+                points[turn < 2 ? turn : 2][style->point], size, style->color);
     else if (drawing == STRAIT_PLOT_LINE)
         fprintf(out, "with lines lw 2.4 dt %s lc rgb '%s'", dashes[style->dash], style->color);
     else
         fprintf(out, "with linespoints lw 2.4 dt %s pt %d ps %.3g lc rgb '%s'", dashes[style->dash],
-                points[style->point], size, style->color);
+                points[0][style->point], size, style->color);
 }
