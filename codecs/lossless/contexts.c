@@ -194,14 +194,15 @@ static unsigned lanes_at(const struct tile *t, unsigned j)
 static inline uint16_t *put_tile(struct strait_context_coder *c, uint16_t *p, const uint8_t *of,
                                  const uint8_t *symbols, const struct tile *t)
 {
+    ptrdiff_t at = 0;
     for (unsigned j = t->run; j-- > 0;)
         for (unsigned lane = lanes_at(t, j); lane-- > 0;) {
             const unsigned i = lane * t->run + j, context = t->context ? t->context[i]
                                                             : j > 0    ? symbols[i - 1]
                                                                        : 0;
-            p = sz_rans_put(&c->states[lane], p, &c->put[of[context]][symbols[i]]);
+            at = sz_rans_put(&c->states[lane], p, at, &c->put[of[context]], symbols[i]);
         }
-    return p;
+    return p + at;
 }
 
 uint16_t *strait_contexts_put(struct strait_context_coder *c, uint16_t *end,
@@ -211,7 +212,7 @@ uint16_t *strait_contexts_put(struct strait_context_coder *c, uint16_t *end,
     const unsigned n_lanes = strait_context_lanes(n);
     const size_t most = (size_t)n_lanes * STRAIT_CONTEXT_TILE;
     for (unsigned t = 0; t < tables->n_tables; t++)
-        sz_put_symbols(c->put[t], &tables->freqs[t]);
+        sz_put_symbols(&c->put[t], &tables->freqs[t]);
     for (unsigned lane = 0; lane < n_lanes; lane++)
         c->states[lane] = SZ_STATE_LOW;
     for (size_t i = (n + most - 1) / most; i-- > 0;) {
@@ -225,16 +226,17 @@ static inline const unsigned char *get_tile(struct strait_context_coder *c, uint
                                             const uint8_t *of, const struct tile *t,
                                             const unsigned char *p)
 {
+    size_t at = 0;
     for (unsigned j = 0; j < t->run; j++) {
         const unsigned n_lanes = lanes_at(t, j);
         for (unsigned lane = 0; lane < n_lanes; lane++) {
             const unsigned i = lane * t->run + j, context = t->context ? t->context[i]
                                                             : j > 0    ? symbols[i - 1]
                                                                        : 0;
-            p = sz_rans_get(&symbols[i], &c->states[lane], p, c->slots[of[context]]);
+            at = sz_rans_get(&symbols[i], &c->states[lane], p, at, c->slots[of[context]]);
         }
     }
-    return p;
+    return p + 2 * at;
 }
 
 const unsigned char *strait_contexts_get(struct strait_context_coder *c, uint8_t *symbols,

@@ -26,7 +26,7 @@ struct strait_context_tables {
 };
 
 struct strait_context_coder {
-    struct sz_put_symbol put[STRAIT_CONTEXT_TABLES][256];
+    struct sz_put_table put[STRAIT_CONTEXT_TABLES];
     uint32_t slots[STRAIT_CONTEXT_TABLES][SZ_PROB];
     uint32_t states[SZ_LANES];
 };

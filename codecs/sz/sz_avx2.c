@@ -172,11 +172,11 @@ SZ_AVX2 SZ_INLINE __m256i refilled(lane_mask m, __m256i x, __m256i words)
 /* Sixteen entries at a time: what is too many the next symbol writes over. */
 SZ_AVX2 void sz_avx2_slots(uint32_t slot[SZ_PROB], const struct sz_freqs *freqs)
 {
-    const __m256i next = _mm256_set1_epi32(8 << 20);
-    const __m256i eight = _mm256_slli_epi32(_mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7), 20);
+    const __m256i next = _mm256_set1_epi32(8 << 8);
+    const __m256i eight = _mm256_slli_epi32(_mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7), 8);
     uint32_t start = 0;
     for (uint32_t i = 0; i < 256; i++) {
-        const uint32_t f = freqs->f[i], end = start + f, first = i | f << 8;
+        const uint32_t f = freqs->f[i], end = start + f, first = i | f << 20;
         uint32_t at = start;
         if (f == 0)
             continue;
@@ -188,7 +188,7 @@ SZ_AVX2 void sz_avx2_slots(uint32_t slot[SZ_PROB], const struct sz_freqs *freqs)
             v = _mm256_add_epi32(v, next);
         }
         for (; at < end; at++)
-            slot[at] = first + ((at - start) << 20);
+            slot[at] = first + ((at - start) << 8);
         start = end;
     }
 }
@@ -254,7 +254,7 @@ const struct sz_kernels sz_avx2 = {
     .symbols = sz_avx2_symbols,
     .special = special,
     .pack = sz_avx2_pack,
-    .put_table = sz_put_packed,
+    .pack_table = sz_pack_table,
     .put_block = put_block,
     .get_slots = sz_avx2_slots,
     .get_symbols = get_symbols,

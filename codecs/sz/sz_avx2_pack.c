@@ -65,11 +65,10 @@ SZ_AVX2 unsigned char *sz_avx2_pack(unsigned char *p, const uint32_t *v, unsigne
     return p + (n * width + 7) / 8;
 }
 
-void sz_put_packed(struct sz_encoder *e, unsigned table, const struct sz_freqs *freqs)
+void sz_pack_table(struct sz_encoder *e, unsigned table, const struct sz_freqs *freqs)
 {
     sz_packed_symbol *out = e->packed[table];
     uint32_t start = 0;
-    sz_put_symbols(e->tables[table], freqs); /* for partial blocks */
     for (unsigned i = 0; i < 256; i++) {
         const uint32_t f = freqs->f[i];
         if (f == 0)

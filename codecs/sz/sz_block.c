@@ -108,7 +108,8 @@ bool sz_block_decode(float *y, unsigned n, struct sz_source *s, unsigned shift,
         n_special = s->kernels->get_symbols(sym, s->states, &s->words, slots);
     } else {
         sz_rans_decode(sym, n, s->states, s->n_lanes, &s->words, slots);
-        n_special = sz_count_upto(SZ_ZERO, sym, n);
+        const bool none = (slots[0] & 255) > SZ_ZERO; /* has the table */
+        n_special = none ? 0 : sz_count_upto(SZ_ZERO, sym, n);
     }
     if (s->words > s->words_end)
         return false;

@@ -5,6 +5,15 @@
 
 enum { LOG_BITS = 16, MORE_BITS = 16 + SZ_PROB_BITS, TABLE_BITS = 400, MAX_PATIENCE = 8 };
 
+/* Without clearing tables, which takes as long as coding a small tensor. */
+void sz_chain_begin(struct sz_chain *chain)
+{
+    chain->n_tables = 0;
+    chain->newest = 0;
+    chain->patience = chain->n_waits = 0;
+    chain->hasty = false;
+}
+
 void sz_chain_changed(struct sz_chain *chain, unsigned t)
 {
     chain->version[t] = ++chain->newest;
@@ -158,14 +167,15 @@ static uint64_t own_cost(const struct sz_encoder *e, const int8_t table_of_slot[
     return sum;
 }
 
-static void set_tables(struct sz_encoder *e, struct sz_chain *chain)
+static void set_tables(struct sz_encoder *e, struct sz_chain *chain, bool last)
 {
     chain->n_tables = e->n_counts;
     memset(chain->table_of, 0, sizeof(chain->table_of));
     for (unsigned t = 0; t < chain->n_tables; t++) {
         sz_normalise(&chain->freqs[t], e->counts[t].n, 256);
         sz_chain_changed(chain, t);
-        set_prices(chain, t, &e->logs);
+        if (!last)
+            set_prices(chain, t, &e->logs);
         for (unsigned k = 0; k < e->counts[t].n_slots; k++) {
             const struct sz_slot *s = &e->split.slots[e->counts[t].slots[k]];
             chain->table_of[s->bin][s->shift][s->sparse] = (uint8_t)(t + 1);
@@ -226,6 +236,7 @@ void sz_chain_choose(struct sz_encoder *e, struct sz_chain *chain, size_t n_elem
 {
     struct sz_split *s = &e->split;
     uint8_t kind_of_slot[UINT8_MAX + 1];
+    const bool last = n_elems < SZ_SEGMENT; /* of its tensor: nothing will ask for prices */
     const size_t n_blocks = (n_elems + SZ_BLOCK - 1) / SZ_BLOCK;
     if (e->how == SZ_HOW_RAW)
         return;
@@ -242,19 +253,20 @@ void sz_chain_choose(struct sz_encoder *e, struct sz_chain *chain, size_t n_elem
     e->n_more = 0;
     if (!choice.again) {
         e->how |= SZ_HOW_NEW;
-        set_tables(e, chain);
+        set_tables(e, chain, last);
     } else {
         const bool added = add_symbols(e, chain);
         assert(added); /* at most 127 symbols into a table of 4096 */
         for (unsigned i = 0; i < e->n_more; i++) {
             sz_chain_changed(chain, e->more[i].table);
-            set_prices(chain, e->more[i].table, &e->logs);
+            if (!last)
+                set_prices(chain, e->more[i].table, &e->logs);
         }
         e->how |= e->n_more > 0 ? SZ_HOW_MORE : 0;
     }
     e->model.n_tables = chain->n_tables;
-    memcpy(e->model.freqs, chain->freqs, sizeof(e->model.freqs));
-    memcpy(e->wanted, chain->version, sizeof(e->wanted));
+    memcpy(e->model.freqs, chain->freqs, chain->n_tables * sizeof(e->model.freqs[0]));
+    memcpy(e->wanted, chain->version, chain->n_tables * sizeof(e->wanted[0]));
     kind_of_slot[UINT8_MAX] = 0;
     for (size_t i = 0; i < n_blocks; i++)
         s->kind[i] = kind_of_slot[s->kind[i]];

@@ -6,10 +6,6 @@
 #include "core/host.h"
 #include "sz_parts.h"
 
-struct sz_stats {
-    uint32_t sum, n_nonzero, max; /* of the magnitudes of a block */
-};
-
 /* A symbol for the vector coder: 12 bits frequency f, 13 a bias, 4 a shift; above them 32 bits of a
  * reciprocal: x / f is the upper product with it, shifted. */
 typedef uint64_t sz_packed_symbol;
@@ -31,8 +27,8 @@ struct sz_kernels {
      *  zero behind v[n] up to a multiple of SZ_LANES.
      *  Returns: the end; 80 bytes behind it may be written too */
     unsigned char *(*pack)(unsigned char *p, const uint32_t *v, unsigned n, unsigned width);
-    /** Prepare the tables that put_block uses. */
-    void (*put_table)(struct sz_encoder *e, unsigned table, const struct sz_freqs *freqs);
+    /** Prepare the tables that put_block uses beside those of sz_put_symbols. */
+    void (*pack_table)(struct sz_encoder *e, unsigned table, const struct sz_freqs *freqs);
     /** Push a block, last symbol first, on SZ_LANES states.
      *  Returns: as sz_rans_put; 8 words below that may be overwritten */
     uint16_t *(*put_block)(const struct sz_encoder *e, unsigned table, uint32_t *states,

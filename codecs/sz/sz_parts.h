@@ -17,6 +17,7 @@ enum {
     SZ_MORE = 255, /* symbols that a segment may add to the tables it takes over */
     SZ_MAX_SHIFT = 20,
     SZ_TABLES = 8,
+    SZ_SAMPLES = 16, /* blocks from which a tensor is judged */
     SZ_SLOTS = 128,  /* histograms while counting */
     SZ_KINDS = 64,   /* (shift, table) pairs of a segment, the all-zero kind included */
     SZ_ESCAPE = 0,   /* symbol: the value follows as a float */
@@ -43,10 +44,13 @@ struct sz_kernels; /* the inner loops, see sz_kernels.h */
 
 /* ---- rANS (sz_rans.c): 32-bit states in [2^15, 2^31), 16-bit words, 12-bit frequencies */
 
-struct sz_put_symbol {
-    uint64_t reciprocal; /* of the frequency, SZ_RECIPROCAL_BITS fraction bits, rounded up */
-    uint32_t limit;
-    uint16_t start, complement;
+/* Two arrays, whose elements one instruction addresses by the symbol. */
+struct sz_put_table {
+    uint64_t reciprocal[256]; /* of the frequency, SZ_RECIPROCAL_BITS fraction bits, rounded up */
+    struct {
+        uint32_t limit;
+        uint16_t start, complement;
+    } rest[256];
 };
 
 /* Frequencies 1..4095 of the symbols that occur; their sum is SZ_PROB. */
@@ -54,39 +58,84 @@ struct sz_freqs {
     uint16_t f[256];
 };
 
-void sz_put_symbols(struct sz_put_symbol e[256], const struct sz_freqs *freqs);
-/** Table from slot to symbol (8 bits), frequency (12) and offset within the symbol (12). */
+void sz_put_symbols(struct sz_put_table *table, const struct sz_freqs *freqs);
+/** Table from slot to symbol (8 bits), offset within the symbol (12) and frequency (12), which is
+ *  needed first. */
 void sz_get_slots(uint32_t slot[SZ_PROB], const struct sz_freqs *freqs);
 
-/** Push one symbol; the word below p may be overwritten even if none is written. */
-static inline uint16_t *sz_rans_put(uint32_t *state, uint16_t *p, const struct sz_put_symbol *e)
+/* The two steps that depend on random data: as conditional moves and additions of the flag, which
+ * compilers replace by jumps where they like. */
+
+/** `more` in the place of x, and one word less, if x >= limit. */
+static inline void sz_rans_give(uint32_t *x, uint32_t more, uint32_t limit, ptrdiff_t *at)
+{
+#if defined(__x86_64__)
+    __asm__("cmpl %[limit], %[x]\n\tcmovael %[more], %[x]\n\tadcq $-1, %[at]"
+            : [x] "+r"(*x), [at] "+r"(*at)
+            : [more] "r"(more), [limit] "rm"(limit)
+            : "cc");
+#else
+    const uint32_t over = *x >= limit;
+    *x = over ? more : *x;
+    *at -= over;
+#endif
+}
+
+/** `more` in the place of x, and one word further, if x < SZ_STATE_LOW. */
+static inline void sz_rans_take(uint32_t *x, uint32_t more, size_t *at)
+{
+#if defined(__x86_64__)
+    __asm__("cmpl %[low], %[x]\n\tcmovbl %[more], %[x]\n\tadcq $0, %[at]"
+            : [x] "+r"(*x), [at] "+r"(*at)
+            : [more] "r"(more), [low] "i"(SZ_STATE_LOW)
+            : "cc");
+#else
+    const uint32_t under = *x < SZ_STATE_LOW;
+    *x ^= (*x ^ more) & -under;
+    *at += under;
+#endif
+}
+
+/* One load: gcc 12 does not merge two of bytes in here. */
+static inline uint32_t sz_get_word(const unsigned char *p)
+{
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    uint16_t word;
+    memcpy(&word, p, sizeof(word));
+    return word;
+#else
+    return strait_get16(p);
+#endif
+}
+
+/** Push one symbol; words[at - 1] may be overwritten even if none is written.
+ *  Returns: the index of the last word */
+static inline ptrdiff_t sz_rans_put(uint32_t *state, uint16_t *words, ptrdiff_t at,
+                                    const struct sz_put_table *table, unsigned sym)
 {
     uint32_t x = *state;
-    const uint32_t over = x >= e->limit, upper = x >> 16;
-    p[-1] = (uint16_t)x;
-    p -= over;
-    x = over ? upper : x; /* a conditional move: both are there */
-    const uint32_t quotient = (uint32_t)(x * e->reciprocal >> SZ_RECIPROCAL_BITS);
-    *state = x + e->start + quotient * e->complement;
-    return p;
+    words[at - 1] = (uint16_t)x;
+    sz_rans_give(&x, x >> 16, table->rest[sym].limit, &at);
+    const uint32_t quotient = (uint32_t)(x * table->reciprocal[sym] >> SZ_RECIPROCAL_BITS);
+    *state = x + table->rest[sym].start + quotient * table->rest[sym].complement;
+    return at;
 }
 
-/** Pop one symbol; two bytes at p are always read. */
-static inline const unsigned char *sz_rans_get(uint8_t *sym, uint32_t *state,
-                                               const unsigned char *p, const uint32_t *slots)
+/** Pop one symbol; word `at` is always read. Returns: the next word */
+static inline size_t sz_rans_get(uint8_t *sym, uint32_t *state, const unsigned char *words,
+                                 size_t at, const uint32_t *slots)
 {
     const uint32_t slot = slots[*state & (SZ_PROB - 1)];
-    uint32_t x = (slot >> 8 & (SZ_PROB - 1)) * (*state >> SZ_PROB_BITS) + (slot >> 20);
-    const uint32_t under = x < SZ_STATE_LOW;
+    uint32_t x = (slot >> 20) * (*state >> SZ_PROB_BITS) + (slot >> 8 & (SZ_PROB - 1));
     *sym = (uint8_t)slot;
-    x = x << under * 16 | (strait_get16(p) & -under);
+    sz_rans_take(&x, x << 16 | sz_get_word(words + 2 * at), &at);
     *state = x;
-    return p + 2 * under;
+    return at;
 }
 
-/** Push n symbols on n_lanes states, the last first. Returns: as sz_rans_put */
+/** Push n symbols on n_lanes states, the last first. Returns: the last word */
 uint16_t *sz_rans_put_some(uint32_t *states, unsigned n_lanes, uint16_t *p, const uint8_t *sym,
-                           unsigned n, const struct sz_put_symbol *e);
+                           unsigned n, const struct sz_put_table *table);
 /** Code the symbols of one segment, last to first, downwards from `end`, under the tables of e.
  *  Out:     states  n_lanes of them
  *  In:      sym     n_elems symbols
@@ -144,7 +193,20 @@ bool sz_read_kinds(struct strait_reader *r, uint8_t *kind, size_t n_blocks, unsi
 
 /* ---- scratch memory of a call */
 
-struct sz_split { /* integers of a segment, taken apart */
+struct sz_stats {
+    uint32_t sum, n_nonzero, max; /* of the magnitudes of a block */
+};
+
+/* Blocks that were quantised to decide how, if these are the first of the tensor. */
+struct sz_known {
+    unsigned n_blocks;
+    int32_t q[SZ_SAMPLES][SZ_BLOCK];
+    struct sz_stats stats[SZ_SAMPLES];
+    bool marked[SZ_SAMPLES]; /* some value had no integer */
+};
+
+struct sz_split {          /* integers of a segment, taken apart */
+    struct sz_known known; /* of it; those of other splits: none */
     uint8_t sym[SZ_SEGMENT];
     uint8_t kind[SZ_BLOCKS];                               /* first a slot, then the kind */
     unsigned char low[SZ_SEGMENT / 8 * SZ_MAX_SHIFT + 96]; /* with room for overwriting */
@@ -209,8 +271,9 @@ struct sz_encoder {
     struct sz_model model;
     uint32_t wanted[SZ_TABLES];
     uint32_t version[SZ_TABLES]; /* of tables[]; 0: of no stream */
-    struct sz_put_symbol tables[SZ_TABLES][256];
-    uint64_t packed[SZ_TABLES][256]; /* the same for the vector coders */
+    struct sz_put_table tables[SZ_TABLES];
+    uint64_t packed[SZ_TABLES][256]; /* the same for the vector coders, if they were asked for: */
+    bool has_packed[SZ_TABLES];
     uint16_t words[SZ_SEGMENT + SZ_BLOCK];
     unsigned char bytes[SZ_SEGMENT_BYTES]; /* kept until its turn to be written */
     float integer[SZ_SEGMENT];             /* if not from a grid; NaN: the value has no integer */
@@ -253,6 +316,8 @@ void sz_chain_choose(struct sz_encoder *e, struct sz_chain *chain, size_t n_elem
 /** Give a symbol that a table lacks the frequency 1. False: the table has it, or cannot spare
  *  one. */
 bool sz_chain_add(struct sz_chain *chain, unsigned table, unsigned symbol);
+/** Of a new stream: no tables. */
+void sz_chain_begin(struct sz_chain *chain);
 /** Note that table t was replaced or changed. */
 void sz_chain_changed(struct sz_chain *chain, unsigned t);
 
@@ -300,7 +365,8 @@ struct sz_sample {
     double typical; /* root mean square of a median block: outliers do not count */
 };
 struct sz_sample sz_sample_values(const float *x, size_t n, bool all_finite);
+/** Its member alone, which mostly takes less. */
+float sz_sample_centre(const float *x, size_t n, bool all_finite);
 /** Bits a value by which differences of neighbouring integers are shorter than the integers; 0 if
- *  they hardly are, or are not. */
-double sz_sample_delta(const struct sz_encoder *e, const float *x, size_t n,
-                       const struct sz_grid *grid);
+ *  they hardly are, or are not. The next split must be of these values, or take none as known. */
+double sz_sample_delta(struct sz_encoder *e, const float *x, size_t n, const struct sz_grid *grid);

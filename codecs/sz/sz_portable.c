@@ -130,15 +130,15 @@ unsigned char *sz_pack_some(unsigned char *p, const uint32_t *v, unsigned n, uns
     return b.p + (b.n_held > 0);
 }
 
-static void put_table(struct sz_encoder *e, unsigned table, const struct sz_freqs *freqs)
+static void pack_table(struct sz_encoder *e, unsigned table, const struct sz_freqs *freqs)
 {
-    sz_put_symbols(e->tables[table], freqs);
+    (void)e, (void)table, (void)freqs;
 }
 
 static uint16_t *put_block(const struct sz_encoder *e, unsigned table, uint32_t *states,
                            uint16_t *p, const uint8_t *sym)
 {
-    return sz_rans_put_some(states, SZ_LANES, p, sym, SZ_BLOCK, e->tables[table]);
+    return sz_rans_put_some(states, SZ_LANES, p, sym, SZ_BLOCK, &e->tables[table]);
 }
 
 /* ---- out of the stream */
@@ -284,7 +284,7 @@ const struct sz_kernels sz_portable = {
     .symbols = symbols_block,
     .special = special_block,
     .pack = sz_pack_some,
-    .put_table = put_table,
+    .pack_table = pack_table,
     .put_block = put_block,
     .get_slots = sz_get_slots,
     .get_symbols = get_symbols,

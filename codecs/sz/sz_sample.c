@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { SAMPLES = 16, BUCKETS = 2 * 4 * 25 };
+enum { SAMPLES = SZ_SAMPLES, BUCKETS = 2 * 4 * 25 };
 
 static size_t sample_at(size_t k, size_t n)
 {
@@ -47,6 +47,32 @@ static double sum_in_order(const float *x, size_t n)
         for (size_t i = 0; i < SZ_BLOCK; i++)
             sum += finite_or_0(x[sample_at(k, n) + i]);
     return sum;
+}
+
+/* Whether the mean of finite values is surely below 0.7 of their root mean square: their mean size,
+ * which is no larger, is over the mean by more than sums in float may be off. */
+STRAIT_CLONED
+static bool is_balanced(const float *x, size_t n)
+{
+    enum { LANES = 32 };
+    typedef float lanes __attribute__((vector_size(4 * LANES)));
+    typedef int32_t bits __attribute__((vector_size(4 * LANES)));
+    lanes sum = {0}, size = {0};
+    for (size_t k = 0; k < samples_in(n); k++) {
+        const float *block = x + sample_at(k, n);
+        for (size_t i = 0; i < SZ_BLOCK; i += LANES) {
+            lanes v;
+            memcpy(&v, block + i, sizeof(v));
+            sum += v;
+            size += (lanes)((bits)v & INT32_MAX);
+        }
+    }
+    double sums = 0, sizes = 0;
+    for (size_t lane = 0; lane < LANES; lane++) {
+        sums += (double)sum[lane];
+        sizes += (double)size[lane];
+    }
+    return fabs(sums) < 0.7 * sizes || !(sizes > 0); /* not where they overflowed */
 }
 
 static size_t finite_in(const float *x)
@@ -91,9 +117,24 @@ struct sz_sample sz_sample_values(const float *x, size_t n, bool all_finite)
     return sample;
 }
 
+float sz_sample_centre(const float *x, size_t n, bool all_finite)
+{
+    return all_finite && is_balanced(x, n) ? 0 : sz_sample_values(x, n, all_finite).centre;
+}
+
 static uint32_t magnitude_of(int32_t v)
 {
     return v < 0 ? -(uint32_t)v : (uint32_t)v;
+}
+
+/* Sum of the magnitudes of differences, below 256 * 2^23. */
+STRAIT_CLONED
+static uint32_t steps_in(const int32_t *q)
+{
+    uint32_t steps = 0;
+    for (size_t i = 1; i < SZ_BLOCK; i++)
+        steps += magnitude_of(q[i] - q[i - 1]);
+    return steps;
 }
 
 /* Sign, octave and two more bits; the bits below are random and counted apart. */
@@ -107,22 +148,20 @@ static unsigned bucket_of(int32_t v, uint64_t *plain_bits)
     return 8 * (octave - 1) + (magnitude >> (octave - 2) & 3) + (v < 0 ? 4 : 0);
 }
 
-double sz_sample_delta(const struct sz_encoder *e, const float *x, size_t n,
-                       const struct sz_grid *grid)
+double sz_sample_delta(struct sz_encoder *e, const float *x, size_t n, const struct sz_grid *grid)
 {
     uint32_t level[BUCKETS] = {0}, step[BUCKETS] = {0};
     uint64_t level_bits = 0, step_bits = 0, level_sum = 0, step_sum = 0;
-    int32_t q[SAMPLES][SZ_BLOCK];
+    struct sz_known *known = &e->split.known;
+    int32_t(*q)[SZ_BLOCK] = known->q;
     const size_t n_samples = samples_in(n);
     for (size_t k = 0; k < n_samples; k++) {
-        struct sz_stats stats;
-        uint32_t steps = 0; /* below 256 * 2^23 */
-        e->kernels->quantise(q[k], &stats, x + sample_at(k, n), grid);
-        for (size_t i = 1; i < SZ_BLOCK; i++)
-            steps += magnitude_of(q[k][i] - q[k][i - 1]);
-        level_sum += stats.sum - magnitude_of(q[k][0]);
-        step_sum += steps;
+        struct sz_stats *stats = &known->stats[k];
+        known->marked[k] = e->kernels->quantise(q[k], stats, x + sample_at(k, n), grid);
+        level_sum += stats->sum - magnitude_of(q[k][0]);
+        step_sum += steps_in(q[k]);
     }
+    known->n_blocks = n / SZ_BLOCK <= SAMPLES ? (unsigned)n_samples : 0;
     if (step_sum >= level_sum)
         return 0;
     for (size_t k = 0; k < n_samples; k++)

@@ -137,6 +137,19 @@ static void write_floats(struct strait_writer *w, const float *x, size_t n)
     w->p += 4 * n;
 }
 
+static void prepare_table(struct sz_encoder *e, unsigned t, unsigned n_lanes)
+{
+    if (e->version[t] != e->wanted[t]) {
+        sz_put_symbols(&e->tables[t], &e->model.freqs[t]);
+        e->version[t] = e->wanted[t];
+        e->has_packed[t] = false;
+    }
+    if (n_lanes == SZ_LANES && !e->has_packed[t]) {
+        e->kernels->pack_table(e, t, &e->model.freqs[t]);
+        e->has_packed[t] = true;
+    }
+}
+
 static void write_values(struct sz_encoder *e, struct strait_writer *w, size_t n)
 {
     const struct sz_split *s = &e->split;
@@ -146,10 +159,7 @@ static void write_values(struct sz_encoder *e, struct strait_writer *w, size_t n
     uint32_t states[SZ_LANES];
     uint16_t *end = e->words + sizeof(e->words) / sizeof(e->words[0]);
     for (unsigned t = 0; t < e->model.n_tables; t++)
-        if (e->version[t] != e->wanted[t]) {
-            e->kernels->put_table(e, t, &e->model.freqs[t]);
-            e->version[t] = e->wanted[t];
-        }
+        prepare_table(e, t, n_lanes);
     const uint16_t *words = sz_rans_encode(e, states, n_lanes, end, s->sym, n, s->kind);
     strait_write_varint(w, (uint64_t)(end - words));
     strait_write_varint(w, s->n_low_bytes);

@@ -116,13 +116,20 @@ static int32_t split_block(struct sz_split *s, const struct sz_kernels *kernels,
                            const float *x, unsigned n, const struct sz_grid *grid, bool delta,
                            int32_t before, const struct sz_matrix *matrix, size_t at)
 {
-    int32_t q[SZ_BLOCK], d[SZ_BLOCK];
+    int32_t own[SZ_BLOCK], d[SZ_BLOCK];
     uint8_t mark[SZ_BLOCK];
     struct sz_stats stats;
+    bool marked;
+    int32_t *q = own, last = 0;
+    if (block < s->known.n_blocks) {
+        q = s->known.q[block];
+        stats = s->known.stats[block];
+        marked = s->known.marked[block];
+    } else {
+        marked = n == SZ_BLOCK ? kernels->quantise(q, &stats, x, grid)
+                               : sz_quantise_some(q, &stats, x, n, grid);
+    }
     int32_t *integers = q;
-    int32_t last = 0;
-    bool marked = n == SZ_BLOCK ? kernels->quantise(q, &stats, x, grid)
-                                : sz_quantise_some(q, &stats, x, n, grid);
     memset(mark, 0, sizeof(mark));
     if (marked)
         sz_repair(q, mark, x, n, grid);
@@ -176,7 +183,8 @@ bool sz_split(struct sz_split *s, const struct sz_kernels *kernels, const float 
         before =
             split_block(s, kernels, i / SZ_BLOCK, x + i, m, grid, delta, before, matrix, at + i);
         if (s->n_escapes > n / 2)
-            return false;
+            break;
     }
-    return true;
+    s->known.n_blocks = 0;
+    return s->n_escapes <= n / 2;
 }

@@ -10,6 +10,8 @@ struct sz_encoder *sz_take_encoder(struct sz_state *s)
     if (e)
         memset(e->version, 0, sizeof(e->version));
     if (e)
+        e->split.known.n_blocks = 0;
+    if (e)
         e->kernels = s->kernels;
     return e;
 }

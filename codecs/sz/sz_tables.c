@@ -1,17 +1,21 @@
 /* sz: frequency tables and the kinds of blocks as bytes. */
-#include "sz_parts.h"
 #include <assert.h>
+#include "core/host.h"
+#include "sz_parts.h"
 
-/* Scale n to about the sum `target`, at least 1 each. Returns the sum. */
-static int32_t scale(struct sz_freqs *freqs, const uint32_t *n, unsigned n_symbols, uint64_t total,
-                     uint64_t target)
+/* Scale n to about the sum `target`, at least 1 each. Products are integers below 2^46, which a
+ * double holds exactly and vectors multiply faster. Returns the sum. */
+STRAIT_CLONED
+static int32_t scale(uint16_t *restrict f, const uint32_t *restrict n, unsigned n_symbols,
+                     uint64_t total, uint64_t target)
 {
-    const uint64_t factor = (target << 32) / total;
+    const double factor = (double)((target << 32) / total);
     int32_t sum = 0;
     for (unsigned i = 0; i < n_symbols; i++) {
-        const uint64_t f = (n[i] * factor + (UINT64_C(1) << 31)) >> 32;
-        freqs->f[i] = (uint16_t)(n[i] == 0 ? 0 : f < 1 ? 1 : f);
-        sum += freqs->f[i];
+        const int32_t scaled = (int32_t)((n[i] * factor + 0x1p31) * 0x1p-32);
+        const int32_t least = n[i] > 0, here = scaled > least ? scaled : least;
+        f[i] = (uint16_t)here;
+        sum += here;
     }
     return sum;
 }
@@ -19,14 +23,19 @@ static int32_t scale(struct sz_freqs *freqs, const uint32_t *n, unsigned n_symbo
 void sz_normalise(struct sz_freqs *freqs, const uint32_t *n, unsigned n_symbols)
 {
     uint64_t total = 0;
+    unsigned low = 0;
     for (unsigned i = 0; i < n_symbols; i++)
         total += n[i];
     assert(total > 0);
+    for (; n[low] == 0; low++)
+        ;
+    for (; n[n_symbols - 1] == 0; n_symbols--)
+        ;
     memset(freqs, 0, sizeof(*freqs));
     /* Rare symbols round up to 1, at the expense of all others. */
     int32_t target = SZ_PROB, sum = 0;
     for (unsigned tries = 0; tries < 3 && sum != SZ_PROB; tries++) {
-        sum = scale(freqs, n, n_symbols, total, (uint64_t)target);
+        sum = scale(freqs->f + low, n + low, n_symbols - low, total, (uint64_t)target);
         target -= sum - SZ_PROB;
     }
     /* Rounding left the sum too large or too small: adjust where a step of one costs least, n *
@@ -34,7 +43,7 @@ void sz_normalise(struct sz_freqs *freqs, const uint32_t *n, unsigned n_symbols)
     while (sum != SZ_PROB) {
         unsigned best = n_symbols;
         const bool take = sum > SZ_PROB;
-        for (unsigned i = 0; i < n_symbols; i++) {
+        for (unsigned i = low; i < n_symbols; i++) {
             if (freqs->f[i] < (take ? 2 : 1))
                 continue;
             if (best == n_symbols) {
@@ -51,7 +60,7 @@ void sz_normalise(struct sz_freqs *freqs, const uint32_t *n, unsigned n_symbols)
         sum += take ? -1 : 1;
     }
     /* A frequency of SZ_PROB does not fit 12 bits: give one to a neighbour. */
-    for (unsigned i = 0; i < n_symbols; i++)
+    for (unsigned i = low; i < n_symbols; i++)
         if (freqs->f[i] == SZ_PROB) {
             freqs->f[i]--;
             freqs->f[i > 0 ? i - 1 : 1]++;
@@ -59,26 +68,27 @@ void sz_normalise(struct sz_freqs *freqs, const uint32_t *n, unsigned n_symbols)
         }
 }
 
-/* Bits, lowest first, into bytes. */
+/* Bits, lowest first, into bytes, eight of which may be written behind the last. */
 struct bit_writer {
-    struct strait_writer *w;
+    unsigned char *p;
     uint64_t held;
     unsigned n_held;
 };
 
-static void put_bits(struct bit_writer *b, uint32_t v, unsigned n)
+/* At most 56 bits, of which fewer than 8 are held before and after. */
+static inline void put_bits(struct bit_writer *b, uint64_t v, unsigned n)
 {
-    b->held |= (uint64_t)v << b->n_held;
-    for (b->n_held += n; b->n_held >= 8; b->n_held -= 8) {
-        strait_write_u8(b->w, (unsigned)(b->held & 255));
-        b->held >>= 8;
-    }
+    b->held |= v << b->n_held;
+    b->n_held += n;
+    strait_put64(b->p, b->held);
+    b->p += b->n_held >> 3;
+    b->held >>= b->n_held & ~7u;
+    b->n_held &= 7;
 }
 
-static void put_last_bits(struct bit_writer *b)
+static unsigned char *end_of_bits(const struct bit_writer *b)
 {
-    if (b->n_held > 0)
-        put_bits(b, 0, 8 - b->n_held);
+    return b->p + (b->n_held > 0);
 }
 
 struct bit_reader {
@@ -99,20 +109,37 @@ static uint32_t get_bits(struct bit_reader *b, unsigned n)
 
 enum { LONGEST_UNARY = 20 }; /* then 13 plain bits */
 
-static unsigned rice_bits(uint32_t v, unsigned k)
+/* Of 16 bits all, as the most, 255 of 33, need, so that vectors hold many. */
+static unsigned rice_bits(const uint16_t *v, unsigned n, unsigned k)
 {
-    return v >> k < LONGEST_UNARY ? (v >> k) + 1 + k : LONGEST_UNARY + 13;
+    uint16_t bits = 0;
+    for (unsigned i = 0; i < n; i++) {
+        const uint16_t high = (uint16_t)(v[i] >> k);
+        bits = (uint16_t)(bits + (high < LONGEST_UNARY ? high + 1 + k : LONGEST_UNARY + 13));
+    }
+    return bits;
 }
 
-static void put_rice(struct bit_writer *b, uint32_t v, unsigned k)
+/* The first of the parameters that take the fewest bits. Each value takes more than k. */
+static unsigned best_rice(const uint16_t *v, unsigned n)
 {
-    if (v >> k < LONGEST_UNARY) {
-        put_bits(b, (1u << (v >> k)) - 1, (v >> k) + 1);
-        put_bits(b, v & ((1u << k) - 1), k);
-    } else {
-        put_bits(b, (1u << LONGEST_UNARY) - 1, LONGEST_UNARY);
-        put_bits(b, v, 13);
+    unsigned best = 0, best_bits = rice_bits(v, n, 0);
+    for (unsigned k = 1; k < 12 && n * (k + 1) < best_bits; k++) {
+        const unsigned bits = rice_bits(v, n, k);
+        best = bits < best_bits ? k : best;
+        best_bits = bits < best_bits ? bits : best_bits;
     }
+    return best;
+}
+
+static inline void put_rice(struct bit_writer *b, uint64_t v, unsigned k)
+{
+    const unsigned high = (unsigned)(v >> k);
+    if (high < LONGEST_UNARY)
+        put_bits(b, ((UINT64_C(1) << high) - 1) | (v & ((1u << k) - 1)) << (high + 1),
+                 high + 1 + k);
+    else
+        put_bits(b, ((1u << LONGEST_UNARY) - 1) | v << LONGEST_UNARY, LONGEST_UNARY + 13);
 }
 
 static uint32_t get_rice(struct bit_reader *b, unsigned k)
@@ -134,21 +161,18 @@ static uint32_t zigzag(int32_t v)
  * follows from the sum. */
 void sz_write_freqs(struct strait_writer *w, const struct sz_freqs *freqs)
 {
-    struct bit_writer b = {.w = w};
-    unsigned low = 2, high = 255, best = 0, best_bits = UINT32_MAX;
+    enum { MOST_BITS = 2 * 13 + 20 + 255 * (LONGEST_UNARY + 13) };
+    unsigned char bytes[MOST_BITS / 8 + 9];
+    uint16_t v[256];
+    struct bit_writer b = {.p = bytes};
+    unsigned low = 2, high = 255;
     while (low < 255 && freqs->f[low] == 0)
         low++;
     while (high > low && freqs->f[high] == 0)
         high--;
-    for (unsigned k = 0; k < 12; k++) {
-        unsigned bits = 0;
-        for (unsigned i = low; i < high; i++)
-            bits += rice_bits(zigzag(freqs->f[i] - (i > low ? freqs->f[i - 1] : 0)), k);
-        if (bits < best_bits) {
-            best_bits = bits;
-            best = k;
-        }
-    }
+    for (unsigned i = low; i < high; i++)
+        v[i - low] = (uint16_t)zigzag(freqs->f[i] - (i > low ? freqs->f[i - 1] : 0));
+    const unsigned best = best_rice(v, high - low);
     for (unsigned i = 0; i < 2; i++) {
         put_bits(&b, freqs->f[i] > 0, 1);
         if (freqs->f[i] > 0)
@@ -157,9 +181,9 @@ void sz_write_freqs(struct strait_writer *w, const struct sz_freqs *freqs)
     put_bits(&b, low, 8);
     put_bits(&b, high, 8);
     put_bits(&b, best, 4);
-    for (unsigned i = low; i < high; i++)
-        put_rice(&b, zigzag(freqs->f[i] - (i > low ? freqs->f[i - 1] : 0)), best);
-    put_last_bits(&b);
+    for (unsigned i = 0; i < high - low; i++)
+        put_rice(&b, v[i], best);
+    strait_write_bytes(w, bytes, (size_t)(end_of_bits(&b) - bytes));
 }
 
 bool sz_read_freqs(struct strait_reader *r, struct sz_freqs *freqs)
@@ -206,15 +230,16 @@ void sz_write_kinds(struct strait_writer *w, const uint8_t *kind, size_t n_block
     for (size_t i = 0; i < n_blocks; i++)
         n[kind[i]]++;
     struct sz_freqs freqs;
-    struct sz_put_symbol e[256];
+    struct sz_put_table table;
     uint16_t words[SZ_BLOCKS + 1];
     uint32_t state = SZ_STATE_LOW;
-    uint16_t *p = words + SZ_BLOCKS + 1;
+    ptrdiff_t at = SZ_BLOCKS + 1;
     sz_normalise(&freqs, n, n_kinds);
-    sz_put_symbols(e, &freqs);
+    sz_put_symbols(&table, &freqs);
     for (size_t i = n_blocks; i-- > 0;)
-        p = sz_rans_put(&state, p, &e[kind[i]]);
-    const size_t n_words = (size_t)(words + SZ_BLOCKS + 1 - p);
+        at = sz_rans_put(&state, words, at, &table, kind[i]);
+    const uint16_t *p = words + at;
+    const size_t n_words = (size_t)(SZ_BLOCKS + 1 - at);
     const size_t plain_bits = n_blocks * bits_for(n_kinds);
     unsigned char bytes[2 * SZ_BLOCKS + 4 * SZ_KINDS];
     struct strait_writer coded = {.p = bytes, .end = bytes + sizeof(bytes)};
@@ -233,10 +258,10 @@ void sz_write_kinds(struct strait_writer *w, const uint8_t *kind, size_t n_block
         return;
     }
     strait_write_u8(w, KINDS_PLAIN);
-    struct bit_writer b = {.w = w};
+    struct bit_writer b = {.p = bytes};
     for (size_t i = 0; i < n_blocks; i++)
         put_bits(&b, kind[i], bits_for(n_kinds));
-    put_last_bits(&b);
+    strait_write_bytes(w, bytes, (size_t)(end_of_bits(&b) - bytes));
 }
 
 static bool read_coded_kinds(struct strait_reader *r, uint8_t *kind, size_t n_blocks,
@@ -260,12 +285,12 @@ static bool read_coded_kinds(struct strait_reader *r, uint8_t *kind, size_t n_bl
     if (!bytes)
         return false;
     unsigned char padded[2 * SZ_BLOCKS + 2] = {0};
-    const unsigned char *p = padded;
+    size_t at = 0;
     memcpy(padded, bytes, 2 * (size_t)n_words);
     sz_get_slots(slots, &freqs);
     for (size_t i = 0; i < n_blocks; i++)
-        p = sz_rans_get(&kind[i], &state, p, slots);
-    return (size_t)(p - padded) == 2 * n_words && state == SZ_STATE_LOW;
+        at = sz_rans_get(&kind[i], &state, padded, at, slots);
+    return at == n_words && state == SZ_STATE_LOW;
 }
 
 bool sz_read_kinds(struct strait_reader *r, uint8_t *kind, size_t n_blocks, unsigned n_kinds)

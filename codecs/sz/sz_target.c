@@ -74,11 +74,12 @@ static void take_sample(struct search *s, const float *x)
 static double bits_at(const struct search *s, double octave)
 {
     struct sz_encoder *e = s->e;
-    struct sz_chain chain = {0};
+    struct sz_chain chain;
     struct sz_head head = {.mode = SZ_SEGMENTS, .n_elems = s->n_sampled};
     struct strait_writer w = {.p = e->bytes, .end = e->bytes + sizeof(e->bytes)};
     if (!sz_grid_for(&head.grid, sz_exp2(octave), s->centre))
         return 32;
+    sz_chain_begin(&chain);
     sz_write_head(&w, &head);
     const size_t head_bytes = (size_t)(w.p - e->bytes);
     if (s->n <= SZ_FIXED_ELEMS) {

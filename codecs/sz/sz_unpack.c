@@ -31,10 +31,13 @@ static bool read_tables(struct sz_chain *chain, struct strait_reader *r, unsigne
 bool sz_segment_open(struct sz_unpacker *u, struct sz_decoder *d, struct sz_chain *chain,
                      struct strait_reader *r, const struct sz_head *head, size_t index)
 {
-    *u = (struct sz_unpacker){.head = head,
-                              .d = d,
-                              .first = index * SZ_SEGMENT,
-                              .n_elems = sz_segment_elems(head->n_elems, index)};
+    u->head = head;
+    u->d = d;
+    u->first = index * SZ_SEGMENT;
+    u->n_elems = sz_segment_elems(head->n_elems, index);
+    u->n_coded = u->at = 0;
+    u->before = 0;
+    u->any_escape = false;
     struct strait_reader body = {.p = r->p, .end = r->end};
     if (head->n_elems > SZ_SEGMENT) {
         const unsigned char *length = strait_read_bytes(r, LENGTH_BYTES);
@@ -61,8 +64,8 @@ bool sz_segment_open(struct sz_unpacker *u, struct sz_decoder *d, struct sz_chai
         return false;
     if ((u->how & SZ_HOW_WAY) != SZ_HOW_RAW) {
         d->n_tables = chain->n_tables;
-        memcpy(d->freqs, chain->freqs, sizeof(d->freqs));
-        memcpy(d->wanted, chain->version, sizeof(d->wanted));
+        memcpy(d->freqs, chain->freqs, chain->n_tables * sizeof(d->freqs[0]));
+        memcpy(d->wanted, chain->version, chain->n_tables * sizeof(d->wanted[0]));
     }
     u->body = body;
     return true;

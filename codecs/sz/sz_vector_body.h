@@ -35,10 +35,10 @@ SZ_TARGET SZ_INLINE __m256i pop(__m256i *state, const unsigned char **words, con
 {
     const __m256i mask = _mm256_set1_epi32(SZ_PROB - 1);
     const __m256i slot = sz_look_up(slots, _mm256_and_si256(*state, mask));
-    const __m256i f = _mm256_and_si256(_mm256_srli_epi32(slot, 8), mask);
+    const __m256i f = _mm256_srli_epi32(slot, 20);
     const __m256i x =
         _mm256_add_epi32(_mm256_mullo_epi32(f, _mm256_srli_epi32(*state, SZ_PROB_BITS)),
-                         _mm256_srli_epi32(slot, 20));
+                         _mm256_and_si256(_mm256_srli_epi32(slot, 8), mask));
     const lane_mask under = below(x, _mm256_set1_epi32(SZ_STATE_LOW));
     const __m256i next = _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)*words));
     *words += 2 * count_of(under);

@@ -82,7 +82,7 @@ static struct strait_extent extent_of(struct sz_state *s, const float *x, size_t
 static float centre_of(const float *x, size_t n, const struct strait_extent *extent)
 {
     if (n > SZ_FIXED_ELEMS)
-        return sz_sample_values(x, n, extent->all_finite).centre;
+        return sz_sample_centre(x, n, extent->all_finite);
     const bool apart = extent->min > 0 || extent->max < 0;
     return apart ? (float)(extent->min / 2 + extent->max / 2) : 0.0f;
 }
@@ -101,11 +101,12 @@ static bool is_constant(const struct strait_extent *extent, double limit, bool e
 static bool code_directions(struct sz_matrix *m, struct sz_encoder *e)
 {
     const size_t n = m->rank * (m->n_rows + m->n_columns);
-    struct sz_coding c = {.x = m->code,
-                          .chain = {.hasty = true},
-                          .head = {.mode = n <= SZ_FIXED_ELEMS ? SZ_FIXED : SZ_SEGMENTS,
-                                   .n_elems = n,
-                                   .grid = sz_integers}};
+    struct sz_coding c;
+    c.x = m->code;
+    c.head = (struct sz_head){
+        .mode = n <= SZ_FIXED_ELEMS ? SZ_FIXED : SZ_SEGMENTS, .n_elems = n, .grid = sz_integers};
+    sz_chain_begin(&c.chain);
+    c.chain.hasty = true;
     const size_t room = sz_matrix_room(m->n_rows * m->n_columns);
     struct strait_writer w = {.p = m->bytes, .end = m->bytes + room};
     for (size_t i = 0; i < sz_pieces_in(&c.head); i++)
@@ -136,9 +137,10 @@ void sz_coding_begin(struct sz_coding *c, struct sz_state *s, struct sz_encoder 
     const bool pointwise = bound.kind == STRAIT_BOUND_POINTWISE;
     const bool target = bound.kind == STRAIT_BOUND_RATIO;
     const struct strait_extent extent = extent_of(s, x, n);
-    memset(c, 0, sizeof(*c));
     c->x = x;
     c->state = s;
+    c->head = (struct sz_head){0};
+    sz_chain_begin(&c->chain);
     head->n_elems = n;
     head->pointwise = pointwise;
     head->mode = n > SZ_SEGMENT ? SZ_RAW_SEGMENTS : SZ_RAW;
@@ -391,7 +393,14 @@ int sz_decode_whole(struct sz_state *s, float *y, size_t n, struct strait_reader
         return -1;
     if (!*good)
         return 0;
-    struct decode_job job = {.state = s, .r = r, .head = &head, .y = y};
+    struct decode_job job;
+    job.state = s;
+    job.r = r;
+    job.head = &head;
+    job.y = y;
+    job.next = job.n_done = 0;
+    job.bad = false;
+    sz_chain_begin(&job.chain);
     pthread_mutex_init(&job.mutex, NULL);
     strait_team_run(n > SZ_SEGMENT ? s->team : NULL, decode_segments, &job);
     pthread_mutex_destroy(&job.mutex);
