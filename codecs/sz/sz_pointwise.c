@@ -66,6 +66,20 @@ INLINE double power_of(double x)
     return series * double_of((bits_of(shifted) + 1023) << 52);
 }
 
+INLINE uint32_t bits_of_float(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof(bits));
+    return bits;
+}
+
+INLINE float float_of(uint32_t bits)
+{
+    float x;
+    memcpy(&x, &bits, sizeof(x));
+    return x;
+}
+
 double sz_log2(double x)
 {
     return log_of(x);
@@ -95,6 +109,43 @@ bool sz_powers_complete(struct sz_powers *p)
     return true;
 }
 
+/* Values rounded in float. The exponent times `inverse` is an integer, as `whole` is, and some 64 at
+ * most; the rest of the logarithm, at most 1/2, is off by 2^-22. What is then nearer than `least` to
+ * the middle between two integers is left to forward_block. */
+struct quick {
+    float inverse, rest, most; /* most: by which a sure value may differ from its integer */
+    int32_t whole;
+};
+
+/* With so few integers to an octave, the bound holds of itself for what is well within the range of
+ * floats: `within` leaves 2^-20 of it, and both functions above are off by 2^-39 of a value. */
+static bool is_quick(const struct sz_powers *p)
+{
+    return p->inverse <= 8192;
+}
+
+static struct quick quick_for(const struct sz_powers *p)
+{
+    const double whole = floor(p->inverse + 0.5);
+    return (struct quick){.inverse = (float)p->inverse,
+                          .rest = (float)(p->inverse - whole),
+                          .most = (float)(0.5 - 0x1p-16 - p->inverse * 0x1p-21),
+                          .whole = (int32_t)whole};
+}
+
+/* The logarithm of a normal number as an exponent and a rest, which is 2 artanh again: the first
+ * omitted term is below 2^-29. */
+INLINE float quick_log(uint32_t size, int32_t *exponent)
+{
+    const uint32_t root = 0x3f3504f3, moved = size + (0x3f800000u - root);
+    const float m = float_of((moved & 0x7fffff) + root);
+    const float t = (m - 1) / (m + 1), u = t * t;
+    *exponent = (int32_t)(moved >> 23) - 127;
+    return t * (0x1.715476p+1f +
+                u * (0x1.ec709ep-1f +
+                     u * (0x1.2776c6p-1f + u * (0x1.a61762p-2f + u * 0x1.484b14p-2f))));
+}
+
 enum { SAMPLES = 64, SAMPLE_ELEMS = 64 };
 
 /* Mean exponent of the sampled values, as an integer. */
@@ -117,6 +168,35 @@ INLINE int32_t middle_of(const float *x, size_t n, const struct sz_powers *p)
     return count > 0 ? (int32_t)(sum / count * p->inverse) : 0;
 }
 
+/* The same from logarithms in float, in units of 2^-24, whose mean is off by 2^-22. Returns: whether
+ * that leaves no doubt. */
+STRAIT_CLONED
+static bool quick_middle(int32_t *middle, const float *x, size_t n, const struct sz_powers *p)
+{
+    const size_t apart = n <= SAMPLES * SAMPLE_ELEMS ? SAMPLE_ELEMS : n / SAMPLES;
+    double sum = 0;
+    uint32_t count = 0, odd = 0; /* odd: numbers that are not normal */
+    for (size_t sample = 0; sample < SAMPLES && sample * apart < n; sample++) {
+        const float *from = x + sample * apart;
+        const size_t left = n - sample * apart, m = left < SAMPLE_ELEMS ? left : SAMPLE_ELEMS;
+        int32_t exponents = 0, rests = 0;
+        for (size_t i = 0; i < m; i++) {
+            const uint32_t size = bits_of_float(from[i]) & INT32_MAX;
+            const uint32_t is_number = size - 1 < 0x7f7fffff ? 1 : 0;
+            int32_t exponent;
+            const float rest = quick_log(size, &exponent);
+            exponents += exponent & -(int32_t)is_number;
+            rests += (int32_t)(rest * 0x1p24f) & -(int32_t)is_number;
+            count += is_number;
+            odd += size - 1 < 0x007fffff ? 1 : 0;
+        }
+        sum += exponents + 0x1p-24 * rests;
+    }
+    const double found = count > 0 ? sum / count * p->inverse : 0;
+    *middle = (int32_t)found;
+    return odd == 0 && fabs(found - rint(found)) > p->inverse * 0x1p-21;
+}
+
 bool sz_powers_for(struct sz_powers *p, double bound, const float *x, size_t n,
                    const struct strait_extent *extent)
 {
@@ -130,7 +210,8 @@ bool sz_powers_for(struct sz_powers *p, double bound, const float *x, size_t n,
     p->middle = 0;
     if (!sz_powers_complete(p))
         return false;
-    p->middle = middle_of(x, n, p);
+    if (!is_quick(p) || !quick_middle(&p->middle, x, n, p))
+        p->middle = middle_of(x, n, p);
     return sz_powers_complete(p);
 }
 
@@ -138,20 +219,6 @@ bool sz_powers_for(struct sz_powers *p, double bound, const float *x, size_t n,
 INLINE double magnitude_of(double k, const struct sz_powers *p)
 {
     return power_of(k * p->step + p->offset);
-}
-
-INLINE uint32_t bits_of_float(float x)
-{
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof(bits));
-    return bits;
-}
-
-INLINE float float_of(uint32_t bits)
-{
-    float x;
-    memcpy(&x, &bits, sizeof(x));
-    return x;
 }
 
 /* The window around the tensor's middle; what another tensor left there is kept where it fits. */
@@ -186,6 +253,7 @@ INLINE void fill_page(struct sz_kept_powers *kept, int32_t page, const struct sz
 static void look_up(float *restrict y, const float *restrict kept, const int32_t *restrict at,
                     unsigned n)
 {
+#pragma GCC unroll 8
     for (unsigned i = 0; i < n; i++) {
         y[i] = kept[at[i]];
         __asm__ volatile("");
@@ -257,11 +325,46 @@ INLINE void forward_block(float *restrict q, const float *restrict x, unsigned n
     }
 }
 
+/* Returns: how many are unsure, and marks them */
+INLINE unsigned quick_block(float *restrict q, uint32_t *restrict unsure, const float *restrict x,
+                            unsigned n, const struct sz_powers *p, const struct quick *f)
+{
+    const uint32_t both = p->signs == 0, low = 0x0d800000, high = 0x71800000; /* 2^-100, 2^100 */
+    const float inverse = f->inverse, rest = f->rest, most = f->most;
+    const int32_t whole = f->whole, middle = p->middle;
+    uint32_t n_unsure = 0;
+    for (unsigned i = 0; i < n; i++) {
+        const uint32_t bits = bits_of_float(x[i]), size = bits & INT32_MAX, sign = bits >> 31;
+        const uint32_t zero = -(uint32_t)(size == 0), of_zero = -sign & 0x3f800000u;
+        int32_t exponent;
+        const float found = quick_log(size, &exponent) * inverse + (float)exponent * rest;
+        const float shifted = found + 0x1.8p23f, off = fabsf(found - (shifted - 0x1.8p23f));
+        const int32_t k = exponent * whole + (int32_t)(bits_of_float(shifted) - 0x4b400000u);
+        const int32_t v = (int32_t)(((uint32_t)(k - middle) << both) + (sign & both));
+        const uint32_t integer = bits_of_float((float)(v + (v < 0 ? 0 : 2)));
+        q[i] = float_of((zero & of_zero) | (~zero & integer));
+        unsure[i] = ~zero & ((off > most ? 1u : 0u) | (size - low > high - low ? 1u : 0u));
+        n_unsure += unsure[i];
+    }
+    return n_unsure;
+}
+
 INLINE void forward(float *q, const float *x, size_t n, const struct sz_powers *p,
                     struct sz_kept_powers *kept)
 {
-    for (size_t i = 0; i < n; i += SZ_BLOCK)
-        forward_block(q + i, x + i, n - i < SZ_BLOCK ? (unsigned)(n - i) : SZ_BLOCK, p, kept);
+    enum { FEW = SZ_BLOCK / 8 };
+    uint32_t unsure[SZ_BLOCK];
+    const bool quick = is_quick(p);
+    const struct quick f = quick_for(p);
+    for (size_t i = 0; i < n; i += SZ_BLOCK) {
+        const unsigned m = n - i < SZ_BLOCK ? (unsigned)(n - i) : SZ_BLOCK;
+        const unsigned n_unsure = quick ? quick_block(q + i, unsure, x + i, m, p, &f) : m;
+        if (n_unsure > FEW || n_unsure == m)
+            forward_block(q + i, x + i, m, p, kept);
+        for (unsigned k = 0; k < m && n_unsure > 0 && n_unsure <= FEW; k++)
+            if (unsure[k])
+                forward_block(q + i + k, x + i + k, 1, p, kept);
+    }
 }
 
 INLINE void inverse_block(float *restrict y, const float *restrict q, unsigned n,
