@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "core/buffer.h"
+#include "core/host.h"
 
 bool sz_matrix_shape(struct sz_matrix *m, size_t n_elems, size_t n_rows)
 {
@@ -28,7 +29,6 @@ bool sz_matrix_shape(struct sz_matrix *m, size_t n_elems, size_t n_rows)
     m->v = m->w + most * n_rows;
     m->sketch = m->v + most * stride;
     m->bytes = (unsigned char *)(m->sketch + SZ_BUCKETS * stride);
-    memset(m->v, 0, (most + SZ_BUCKETS) * stride * sizeof(float));
     return true;
 }
 
@@ -41,6 +41,7 @@ static inline uint32_t bits_of(float x)
 
 /* The largest magnitude of n integers; INFINITY if they are none, or not below 2^22. Floats above 0
  * are in the order of their bits. */
+STRAIT_CLONED
 static float largest_of(const float *x, size_t n)
 {
     uint32_t largest = 0, off = 0;
@@ -72,7 +73,9 @@ bool sz_matrix_complete(struct sz_matrix *m)
         reach += (double)scale * (double)largest_of(code, rows) *
                  (double)largest_of(code + rows, columns);
         finest = scale < finest ? scale : finest;
-        memcpy(m->v + j * m->stride, code + rows, columns * sizeof(float));
+        float *v = m->v + j * m->stride;
+        memcpy(v, code + rows, columns * sizeof(float));
+        memset(v + columns, 0, (m->stride - columns) * sizeof(float));
     }
     for (size_t r = 0; r < rows; r++)
         for (unsigned j = 0; j < m->rank; j++)

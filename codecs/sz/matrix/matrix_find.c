@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 #include "codecs/kit/stable_math.h"
+#include "core/host.h"
 #include "matrix.h"
 
 /* Four rows of a sketch for a direction and four of the matrix for each of these, but no fewer than
@@ -169,26 +170,32 @@ static float power_near(double x)
     return x < 1 ? ldexpf(0.5f, exponent) : 1;
 }
 
+STRAIT_CLONED
+static void round_all(float *restrict code, const float *restrict v, size_t n, double step)
+{
+    for (size_t i = 0; i < n; i++)
+        code[i] = rounded((double)v[i] / step);
+}
+
 static void set_codes(struct sz_matrix *m, const float *x, float inverse)
 {
     const unsigned wanted = (m->rank + 3) & ~3u;
     const size_t rows = m->n_rows, columns = m->n_columns;
     const double of_column = step_of(m->rank) * sqrt((double)columns);
-    float *u = m->w;
-    for (size_t r = 0; r < rows; r++)
-        m->kernels->project(u + r * wanted, x + r * columns, columns, m->v, m->stride, wanted);
-    for (unsigned j = 0; j < m->rank; j++) {
-        float *code = m->code + j * (rows + columns);
-        double squares = 0;
-        for (size_t r = 0; r < rows; r++) {
-            const double part = (double)u[r * wanted + j] * (double)inverse;
-            squares += part * part;
-            code[r] = rounded(part / of_column);
+    double squares[SZ_MAX_DIRECTIONS] = {0};
+    for (size_t r = 0; r < rows; r++) {
+        float u[SZ_MAX_DIRECTIONS];
+        m->kernels->project(u, x + r * columns, columns, m->v, m->stride, wanted);
+        for (unsigned j = 0; j < m->rank; j++) {
+            const double part = (double)u[j] * (double)inverse;
+            squares[j] += part * part;
+            m->code[j * (rows + columns) + r] = rounded(part / of_column);
         }
-        m->scale[j] = power_near(step_of(m->rank) * of_column / sqrt(squares / (double)rows));
-        const double of_row = (double)m->scale[j] / of_column;
-        for (size_t c = 0; c < columns; c++)
-            code[rows + c] = rounded((double)m->v[j * m->stride + c] / of_row);
+    }
+    for (unsigned j = 0; j < m->rank; j++) {
+        m->scale[j] = power_near(step_of(m->rank) * of_column / sqrt(squares[j] / (double)rows));
+        round_all(m->code + j * (rows + columns) + rows, m->v + j * m->stride, columns,
+                  (double)m->scale[j] / of_column);
     }
 }
 
@@ -200,6 +207,9 @@ bool sz_matrix_find(struct sz_matrix *m, const float *x, float inverse, unsigned
     if (most > narrow / 4)
         most = (unsigned)(narrow / 4);
     const unsigned n_buckets = buckets(m, most);
+    /* what is read four at a time */
+    memset(m->v, 0, ((most + 3) & ~3u) * m->stride * sizeof(float));
+    memset(m->sketch, 0, ((n_buckets + 3) & ~3u) * m->stride * sizeof(float));
     add_rows(m, x, inverse, n_buckets);
     const unsigned n_found = directions_of(m, most, n_buckets);
     if (!take_samples(&account, m, x, inverse, n_found))
