@@ -19,7 +19,7 @@ static void quantise_powers(struct sz_fixed *f, const float *x, size_t n,
                             const struct sz_powers *powers)
 {
     float q[SZ_FIXED_ELEMS];
-    sz_powers_forward(q, x, n, powers, NULL, STRAIT_SIMD_PORTABLE);
+    sz_powers_forward(q, x, n, powers, STRAIT_SIMD_PORTABLE);
     for (size_t i = 0; i < n; i++) {
         f->mark[i] = !(fabsf(q[i]) <= 4194303.0f);
         f->q[i] = f->mark[i] ? 0 : (int32_t)q[i];

@@ -80,7 +80,7 @@ bool sz_powers_for(struct sz_powers *powers, double bound, const float *x, size_
 bool sz_powers_complete(struct sz_powers *powers);
 /** The same bits at every level that the machine has, and whatever is kept (NULL: nothing). */
 void sz_powers_forward(float *q, const float *x, size_t n, const struct sz_powers *powers,
-                       struct sz_kept_powers *kept, enum strait_simd level);
+                       enum strait_simd level);
 /** q are integers below 2^28 in magnitude. */
 void sz_powers_inverse(float *y, const float *q, unsigned n, const struct sz_powers *powers,
                        struct sz_kept_powers *kept, enum strait_simd level);

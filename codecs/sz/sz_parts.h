@@ -247,15 +247,15 @@ struct sz_more {
     uint8_t table, symbol;
 };
 
-/* Magnitudes of integers that came before, in pages: for `within`, of integers from
+/* Values of integers that came before, in pages: for `within`, of exponents from
  * `first` on (sz_pointwise.c).
  * All zero: none. At bound e a factor of two in size takes 0.35 / e of them. */
 enum { SZ_KEPT = 1 << 15, SZ_KEPT_PAGE = 256 };
 struct sz_kept_powers {
     float within;
     int32_t first;
-    bool has[SZ_KEPT / SZ_KEPT_PAGE];
-    float y[SZ_KEPT];
+    bool has[2 * SZ_KEPT / SZ_KEPT_PAGE];
+    float y[2 * SZ_KEPT + 2]; /* each with plus and minus, then both zeros */
 };
 
 struct sz_encoder {
@@ -278,7 +278,6 @@ struct sz_encoder {
     unsigned char bytes[SZ_SEGMENT_BYTES]; /* kept until its turn to be written */
     float integer[SZ_SEGMENT];             /* if not from a grid; NaN: the value has no integer */
     float value[SZ_SEGMENT];               /* of sums and samples */
-    struct sz_kept_powers kept;
     struct sz_logs logs;
 };
 

@@ -221,18 +221,6 @@ INLINE double magnitude_of(double k, const struct sz_powers *p)
     return power_of(k * p->step + p->offset);
 }
 
-/* The window around the tensor's middle; what another tensor left there is kept where it fits. */
-static void open_kept(struct sz_kept_powers *kept, const struct sz_powers *p)
-{
-    const int32_t first = p->middle - SZ_KEPT / 2;
-    if (bits_of_float(kept->within) == bits_of_float(p->within) &&
-        abs(first - kept->first) <= SZ_KEPT / 4)
-        return;
-    kept->within = p->within;
-    kept->first = first;
-    memset(kept->has, 0, sizeof(kept->has));
-}
-
 INLINE void compute(float *restrict y, const int32_t *restrict k, unsigned n,
                     const struct sz_powers *p)
 {
@@ -240,57 +228,9 @@ INLINE void compute(float *restrict y, const int32_t *restrict k, unsigned n,
         y[i] = (float)magnitude_of(k[i], p);
 }
 
-INLINE void fill_page(struct sz_kept_powers *kept, int32_t page, const struct sz_powers *p)
-{
-    int32_t k[SZ_KEPT_PAGE];
-    for (int32_t i = 0; i < SZ_KEPT_PAGE; i++)
-        k[i] = kept->first + page * SZ_KEPT_PAGE + i;
-    compute(kept->y + page * SZ_KEPT_PAGE, k, SZ_KEPT_PAGE, p);
-    kept->has[page] = true;
-}
-
-/* One by one: as a vector, which the empty instruction rules out, it takes longer to gather. */
-static void look_up(float *restrict y, const float *restrict kept, const int32_t *restrict at,
-                    unsigned n)
-{
-#pragma GCC unroll 8
-    for (unsigned i = 0; i < n; i++) {
-        y[i] = kept[at[i]];
-        __asm__ volatile("");
-    }
-}
-
-/* The decoder's magnitudes of integers counted from 0: looked up where they are kept, since those
- * of a block lie close together and come again in the next. */
-INLINE void magnitudes(float *restrict y, const int32_t *restrict k, unsigned n,
-                       const struct sz_powers *p, struct sz_kept_powers *kept)
-{
-    enum { FEW = SZ_BLOCK / 8 };
-    int32_t at[SZ_BLOCK], low = SZ_KEPT - 1, high = 0, n_outside = 0;
-    const int32_t first = kept ? kept->first : 0;
-    for (unsigned i = 0; i < n; i++) {
-        const int32_t from = k[i] - first, above = from < 0 ? 0 : from;
-        at[i] = above < SZ_KEPT ? above : SZ_KEPT - 1;
-        n_outside += at[i] != from;
-        low = at[i] < low ? at[i] : low;
-        high = at[i] > high ? at[i] : high;
-    }
-    if (!kept || n_outside > FEW) {
-        compute(y, k, n, p);
-        return;
-    }
-    for (int32_t page = low / SZ_KEPT_PAGE; page <= high / SZ_KEPT_PAGE; page++)
-        if (!kept->has[page])
-            fill_page(kept, page, p);
-    look_up(y, kept->y, at, n);
-    for (unsigned i = 0; i < n && n_outside > 0; i++)
-        if (at[i] != k[i] - first)
-            y[i] = (float)magnitude_of(k[i], p);
-}
-
 /* Branch-free so that it vectorises: masks instead of conditions. */
 INLINE void forward_block(float *restrict q, const float *restrict x, unsigned n,
-                          const struct sz_powers *p, struct sz_kept_powers *kept)
+                          const struct sz_powers *p)
 {
     double value[SZ_BLOCK], found[SZ_BLOCK], near[SZ_BLOCK];
     float y[SZ_BLOCK];
@@ -306,7 +246,7 @@ INLINE void forward_block(float *restrict q, const float *restrict x, unsigned n
         const uint32_t is_number = -(uint32_t)((bits_of_float(x[i]) & INT32_MAX) - 1 < 0x7f7fffff);
         k[i] = (int32_t)((bits_of(found[i]) & is_number) | ((uint32_t)p->middle & ~is_number));
     }
-    magnitudes(y, k, n, p, kept);
+    compute(y, k, n, p);
     for (unsigned i = 0; i < n; i++)
         near[i] = (double)y[i];
     for (unsigned i = 0; i < n; i++) {
@@ -349,8 +289,7 @@ INLINE unsigned quick_block(float *restrict q, uint32_t *restrict unsure, const 
     return n_unsure;
 }
 
-INLINE void forward(float *q, const float *x, size_t n, const struct sz_powers *p,
-                    struct sz_kept_powers *kept)
+INLINE void forward(float *q, const float *x, size_t n, const struct sz_powers *p)
 {
     enum { FEW = SZ_BLOCK / 8 };
     uint32_t unsure[SZ_BLOCK];
@@ -360,15 +299,15 @@ INLINE void forward(float *q, const float *x, size_t n, const struct sz_powers *
         const unsigned m = n - i < SZ_BLOCK ? (unsigned)(n - i) : SZ_BLOCK;
         const unsigned n_unsure = quick ? quick_block(q + i, unsure, x + i, m, p, &f) : m;
         if (n_unsure > FEW || n_unsure == m)
-            forward_block(q + i, x + i, m, p, kept);
+            forward_block(q + i, x + i, m, p);
         for (unsigned k = 0; k < m && n_unsure > 0 && n_unsure <= FEW; k++)
             if (unsure[k])
-                forward_block(q + i + k, x + i + k, 1, p, kept);
+                forward_block(q + i + k, x + i + k, 1, p);
     }
 }
 
 INLINE void inverse_block(float *restrict y, const float *restrict q, unsigned n,
-                          const struct sz_powers *p, struct sz_kept_powers *kept)
+                          const struct sz_powers *p)
 {
     int32_t k[SZ_BLOCK];
     uint32_t sign[SZ_BLOCK];
@@ -386,32 +325,111 @@ INLINE void inverse_block(float *restrict y, const float *restrict q, unsigned n
         /* the sign bit, and in the others the bits of the value */
         sign[i] = ((zero & (uint32_t)integer) | (~zero & minus)) << 31 | (~zero >> 1);
     }
-    magnitudes(y, k, n, p, kept);
+    compute(y, k, n, p);
     for (unsigned i = 0; i < n; i++)
         y[i] = float_of((bits_of_float(y[i]) & sign[i] & INT32_MAX) | (sign[i] & 0x80000000u));
+}
+
+/* The window around the tensor's middle; what another tensor left there is kept where it fits. */
+static void open_kept(struct sz_kept_powers *kept, const struct sz_powers *p)
+{
+    const int32_t first = p->middle - SZ_KEPT / 2;
+    kept->y[2 * SZ_KEPT] = 0;
+    kept->y[2 * SZ_KEPT + 1] = -0.0f;
+    if (bits_of_float(kept->within) == bits_of_float(p->within) &&
+        abs(first - kept->first) <= SZ_KEPT / 4)
+        return;
+    kept->within = p->within;
+    kept->first = first;
+    memset(kept->has, 0, sizeof(kept->has));
+}
+
+INLINE void fill_page(struct sz_kept_powers *kept, int32_t page, const struct sz_powers *p)
+{
+    int32_t k[SZ_KEPT_PAGE];
+    float *y = kept->y + page * SZ_KEPT_PAGE;
+    for (int32_t i = 0; i < SZ_KEPT_PAGE; i++) {
+        const int32_t counted = kept->first + (page * SZ_KEPT_PAGE + i) / 2 - p->middle;
+        const int32_t bounded = counted < p->least ? p->least : counted;
+        k[i] = (bounded > p->most ? p->most : bounded) + p->middle;
+    }
+    compute(y, k, SZ_KEPT_PAGE, p);
+    for (unsigned i = 1; i < SZ_KEPT_PAGE; i += 2)
+        y[i] = -y[i];
+    kept->has[page] = true;
+}
+
+/* One by one: as a vector, which the empty instruction rules out, it takes longer to gather. */
+static void look_up(float *restrict y, const float *restrict kept, const uint32_t *restrict at,
+                    unsigned n)
+{
+#pragma GCC unroll 8
+    for (unsigned i = 0; i < n; i++) {
+        y[i] = kept[at[i]];
+        __asm__ volatile("");
+    }
+}
+
+/* Look values up where they are kept, since those of a block lie close together and come again in
+ * the next. */
+INLINE void inverse_kept(float *restrict y, const float *restrict q, unsigned n,
+                         const struct sz_powers *p, struct sz_kept_powers *kept)
+{
+    enum { FEW = SZ_BLOCK / 8, LAST = 2 * SZ_KEPT - 1 };
+    uint32_t at[SZ_BLOCK], outside[SZ_BLOCK], low = LAST, high = 0, n_outside = 0;
+    const int alone = p->signs != 0; /* one sign has every second */
+    const uint32_t middle = 2 * (uint32_t)(p->middle - kept->first);
+    const uint32_t base = middle + (p->signs == 2 ? 1 : 0);
+    for (unsigned i = 0; i < n; i++) {
+        const float number = float_of(bits_of_float(q[i]) & -(uint32_t)(q[i] == q[i]));
+        const int32_t integer = (int32_t)number;
+        const uint32_t v = (uint32_t)(integer - (integer < 0 ? 0 : 2));
+        const uint32_t zero = -(uint32_t)((uint32_t)integer < 2);
+        const uint32_t from = (((v << alone) + base) & ~zero) | (middle & zero);
+        const uint32_t place = from < LAST ? from : LAST;
+        at[i] = (place & ~zero) | ((2 * SZ_KEPT + (uint32_t)integer) & zero);
+        outside[i] = from > LAST ? 1 : 0;
+        n_outside += outside[i];
+        low = place < low ? place : low;
+        high = place > high ? place : high;
+    }
+    if (n_outside > FEW) {
+        inverse_block(y, q, n, p);
+        return;
+    }
+    for (uint32_t page = low / SZ_KEPT_PAGE; page <= high / SZ_KEPT_PAGE; page++)
+        if (!kept->has[page])
+            fill_page(kept, (int32_t)page, p);
+    look_up(y, kept->y, at, n);
+    for (unsigned i = 0; i < n && n_outside > 0; i++)
+        if (outside[i])
+            inverse_block(y + i, q + i, 1, p);
 }
 
 INLINE void inverse(float *y, const float *q, unsigned n, const struct sz_powers *p,
                     struct sz_kept_powers *kept)
 {
-    for (unsigned i = 0; i < n; i += SZ_BLOCK)
-        inverse_block(y + i, q + i, n - i < SZ_BLOCK ? n - i : SZ_BLOCK, p, kept);
+    for (unsigned i = 0; i < n; i += SZ_BLOCK) {
+        const unsigned m = n - i < SZ_BLOCK ? n - i : SZ_BLOCK;
+        if (kept)
+            inverse_kept(y + i, q + i, m, p, kept);
+        else
+            inverse_block(y + i, q + i, m, p);
+    }
 }
 
 #if defined(__x86_64__)
 #define AVX2   __attribute__((target("avx2")))
 #define AVX512 __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl")))
 
-AVX2 static void forward_avx2(float *q, const float *x, size_t n, const struct sz_powers *p,
-                              struct sz_kept_powers *kept)
+AVX2 static void forward_avx2(float *q, const float *x, size_t n, const struct sz_powers *p)
 {
-    forward(q, x, n, p, kept);
+    forward(q, x, n, p);
 }
 
-AVX512 static void forward_avx512(float *q, const float *x, size_t n, const struct sz_powers *p,
-                                  struct sz_kept_powers *kept)
+AVX512 static void forward_avx512(float *q, const float *x, size_t n, const struct sz_powers *p)
 {
-    forward(q, x, n, p, kept);
+    forward(q, x, n, p);
 }
 
 AVX2 static void inverse_avx2(float *y, const float *q, unsigned n, const struct sz_powers *p,
@@ -428,22 +446,20 @@ AVX512 static void inverse_avx512(float *y, const float *q, unsigned n, const st
 #endif
 
 void sz_powers_forward(float *q, const float *x, size_t n, const struct sz_powers *p,
-                       struct sz_kept_powers *kept, enum strait_simd level)
+                       enum strait_simd level)
 {
-    if (kept)
-        open_kept(kept, p);
 #if defined(__x86_64__)
     if (level == STRAIT_SIMD_AVX512) {
-        forward_avx512(q, x, n, p, kept);
+        forward_avx512(q, x, n, p);
         return;
     }
     if (level == STRAIT_SIMD_AVX2) {
-        forward_avx2(q, x, n, p, kept);
+        forward_avx2(q, x, n, p);
         return;
     }
 #endif
     (void)level;
-    forward(q, x, n, p, kept);
+    forward(q, x, n, p);
 }
 
 void sz_powers_inverse(float *y, const float *q, unsigned n, const struct sz_powers *p,

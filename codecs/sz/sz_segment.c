@@ -60,7 +60,7 @@ void sz_segment_split(struct sz_encoder *e, const float *x, size_t n, const stru
     if (head->mode == SZ_RAW_SEGMENTS) {
         e->how = SZ_HOW_RAW;
     } else if (head->pointwise) {
-        sz_powers_forward(e->integer, x, n, &head->powers, &e->kept, e->kernels->level);
+        sz_powers_forward(e->integer, x, n, &head->powers, e->kernels->level);
         sz_segment_split_integers(e, x, n, head, false);
     } else {
         finish_split(e,

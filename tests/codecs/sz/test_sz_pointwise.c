@@ -298,8 +298,8 @@ static void kept_magnitudes(void)
             }
             const struct strait_extent extent = strait_extent_at(level, x, N);
             CU_ASSERT(sz_powers_for(&powers, bounds[t], x, N, &extent));
-            sz_powers_forward(q, x, N, &powers, kept, level);
-            sz_powers_forward(q0, x, N, &powers, NULL, level);
+            sz_powers_forward(q, x, N, &powers, level);
+            sz_powers_forward(q0, x, N, &powers, STRAIT_SIMD_PORTABLE);
             CU_ASSERT(equal_bits(q, q0, 4 * N));
             for (unsigned i = 0; i < N; i += SZ_BLOCK) {
                 const unsigned n = N - i < SZ_BLOCK ? N - i : SZ_BLOCK;
@@ -314,6 +314,40 @@ static void kept_magnitudes(void)
     free(y);
     free(q0);
     free(y0);
+}
+
+/* What float cannot tell is rounded as the logarithm in double is: values next to the middle between
+ * two integers, and any others. */
+static void rounded_as_in_double(void)
+{
+    enum { N = 16 * SZ_BLOCK };
+    static const double bounds[] = {0.3, 1e-2, 1e-3, 1e-4, 4.5e-5, 3e-5, 1e-6};
+    struct strait_sequence s = strait_sequence_at(5);
+    float *x = new_floats(N), *q = new_floats(N);
+    for (size_t t = 0; t < sizeof(bounds) / sizeof(bounds[0]); t++)
+        for (enum strait_simd level = STRAIT_SIMD_PORTABLE; level <= strait_simd_level(); level++) {
+            struct sz_powers powers;
+            size_t n_wrong = 0;
+            for (size_t i = 0; i < N; i++) {
+                const double exponent = (double)(strait_sequence_next(&s) % 60000) / 1000 - 30;
+                x[i] = (float)sz_exp2(exponent) * (i % 3 ? 1.0f : -1.0f);
+            }
+            const struct strait_extent extent = strait_extent_at(level, x, N);
+            CU_ASSERT(sz_powers_for(&powers, bounds[t], x, N, &extent));
+            for (size_t i = 1; i < N; i += 2) { /* now that the step is known */
+                const double k = floor(sz_log2(fabs((double)x[i])) / powers.step) + 0.5;
+                x[i] = (float)sz_exp2(k * powers.step);
+            }
+            sz_powers_forward(q, x, N, &powers, level);
+            for (size_t i = 0; i < N; i++) {
+                const double k = rint(sz_log2(fabs((double)x[i])) * powers.inverse);
+                const double v = 2 * (k - powers.middle) + (x[i] < 0);
+                n_wrong += !isnan(q[i]) && q[i] != (float)(v < 0 ? v : v + 2);
+            }
+            CU_ASSERT_EQUAL(n_wrong, 0);
+        }
+    free(x);
+    free(q);
 }
 
 /* As old_stream, with a middle that no float is near. */
@@ -341,6 +375,7 @@ static const struct strait_test tests[] = {
     {"the bound that a stream reports is the one that was asked for", delivered},
     {"a stream written by hand decodes", old_stream},
     {"magnitudes that are kept are those that are computed", kept_magnitudes},
+    {"logarithms in float round as those in double do", rounded_as_in_double},
     {"a middle outside of all floats is refused", odd_middle},
 };
 STRAIT_SUITE("codecs/sz/sz_pointwise", tests);

@@ -180,9 +180,40 @@ static void hostile_pieces(void)
     sz_fixture_release(&f);
 }
 
+/* What a stream found out about its tensor is not taken for another one's. */
+static void left_alone(void)
+{
+    enum { N = 4096 };
+    struct sz_fixture f, fresh;
+    struct strait_error err = {0};
+    void *stream;
+    float *x = new_floats(N), *other = new_floats(N);
+    sz_fixture_init(&f, N, 1);
+    sz_fixture_init(&fresh, N, 1);
+    make_tensor(x, N, TENSOR_WEIGHTS, 1);
+    make_tensor(other, N, TENSOR_WEIGHTS, 2);
+    static const enum strait_bound_kind kinds[] = {STRAIT_BOUND_RANGE, STRAIT_BOUND_POINTWISE,
+                                                   STRAIT_BOUND_RATIO};
+    for (size_t k = 0; k < 3; k++) {
+        const double value = kinds[k] == STRAIT_BOUND_RATIO ? 6 : 1e-3;
+        CU_ASSERT_EQUAL_FATAL(f.ops->stream->begin(f.state, &stream, x, N,
+                                                   request_of(STRAIT_BOUND_RANGE, 1e-3), &err),
+                              0);
+        f.ops->stream->end(stream);
+        sz_encoded(&f, other, N, kinds[k], value);
+        sz_encoded(&fresh, other, N, kinds[k], value);
+        CU_ASSERT(f.len_bytes == fresh.len_bytes && equal_bits(f.bytes, fresh.bytes, f.len_bytes));
+    }
+    free(x);
+    free(other);
+    sz_fixture_release(&f);
+    sz_fixture_release(&fresh);
+}
+
 static const struct strait_test tests[] = {
     {"pieces laid end to end are what encode writes, and decode alone", same_as_whole},
     {"missing, repeated and exchanged pieces are refused", wrong_pieces},
     {"damaged pieces do no harm", hostile_pieces},
+    {"a stream that ended early leaves nothing to the next tensor", left_alone},
 };
 STRAIT_SUITE("codecs/sz/sz_stream", tests);
