@@ -150,6 +150,17 @@ void strait_heap_rekey(struct strait_heap *h, struct strait_heap_node *node, dou
     (void)failed;
 }
 
+struct strait_heap_node *strait_heap_next(const struct strait_heap *h, size_t *at)
+{
+    while (*at < h->cap) {
+        const size_t i = (*at)++;
+        const bool holds = (i >= h->first && i < h->end) || i >= h->cap - h->n_loose;
+        if (holds && h->entries[i].node)
+            return h->entries[i].node;
+    }
+    return NULL;
+}
+
 void strait_heap_release(struct strait_heap *h)
 {
     free(h->entries);

@@ -1,6 +1,7 @@
 /* Order: numbers sorted, and a priority queue of nodes that live inside other structs: smallest key
  * first, then smallest tie. */
 #pragma once
+#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -48,6 +49,18 @@ static inline struct strait_heap_node *strait_heap_first(const struct strait_hea
         h->n_loose > 0 && (h->first == h->end || strait_heap_before(loose, sorted));
     return is_loose ? loose->node : sorted->node;
 }
+/** The key of that node; INFINITY: there is none. Reads no node. */
+static inline double strait_heap_first_key(const struct strait_heap *h)
+{
+    if (h->n == 0)
+        return INFINITY;
+    const double sorted = h->first < h->end ? h->entries[h->first].key : INFINITY;
+    const double loose = h->n_loose > 0 ? h->entries[h->cap - 1].key : INFINITY;
+    return loose < sorted ? loose : sorted;
+}
+/** All nodes one by one, in no order, with *at from 0 on; NULL: there are no more. Nothing may be
+ *  inserted or removed meanwhile. */
+struct strait_heap_node *strait_heap_next(const struct strait_heap *h, size_t *at);
 static inline bool strait_heap_holds(const struct strait_heap_node *node)
 {
     return node->place != 0;

@@ -20,8 +20,10 @@ struct strait_component {
     double level, served_bytes;
     long double capped_sum, fair_weight; /* sum of capped rates; sum of the other flows' weights */
     struct strait_heap fair_finish, capped_finish;
-    struct strait_heap fair_by_cap;   /* smallest cap first */
+    struct strait_heap fair_by_cap;   /* smallest cap first; empty unless is_ordered */
     struct strait_heap capped_by_cap; /* largest cap first: keys are negative */
+    bool is_ordered;                  /* a level has reached least_cap: fair flows lie by caps */
+    double least_cap;                 /* at most that of each fair flow */
 
     /* Divided into classes, each of them like a hub of its own but for its level. */
     struct strait_component **classes; /* n_classes of them, 0: it is not divided */

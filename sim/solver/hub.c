@@ -35,6 +35,14 @@ static struct strait_flow *first_capped(const struct strait_component *c)
     return c->single ? single(c, true) : of_finish(strait_heap_first(&c->capped_finish));
 }
 
+/* Their keys, which are asked for at each event: no memory of flows is read for them. */
+static double first_key(const struct strait_component *c, bool capped)
+{
+    if (c->single)
+        return c->single->capped == capped ? c->single->finish.key : INFINITY;
+    return strait_heap_first_key(capped ? &c->capped_finish : &c->fair_finish);
+}
+
 static struct strait_flow *fair_with_least_cap(const struct strait_component *c)
 {
     return c->single ? single(c, false) : of_by_cap(strait_heap_first(&c->fair_by_cap));
@@ -47,7 +55,7 @@ static struct strait_flow *capped_with_most_cap(const struct strait_component *c
 
 bool strait_hub_is_shared(const struct strait_component *c)
 {
-    return first_fair(c) != NULL;
+    return c->single ? !c->single->capped : c->fair_finish.n > 0;
 }
 
 static void must_push(struct strait_heap *h, struct strait_heap_node *node)
@@ -62,7 +70,8 @@ static void hold(struct strait_component *c, struct strait_flow *f)
     if (f == c->single)
         return;
     must_push(f->capped ? &c->capped_finish : &c->fair_finish, &f->finish);
-    must_push(f->capped ? &c->capped_by_cap : &c->fair_by_cap, &f->by_cap);
+    if (f->capped || c->is_ordered)
+        must_push(f->capped ? &c->capped_by_cap : &c->fair_by_cap, &f->by_cap);
 }
 
 static void let_go(struct strait_component *c, struct strait_flow *f)
@@ -70,7 +79,23 @@ static void let_go(struct strait_component *c, struct strait_flow *f)
     if (f == c->single)
         return;
     strait_heap_remove(f->capped ? &c->capped_finish : &c->fair_finish, &f->finish);
-    strait_heap_remove(f->capped ? &c->capped_by_cap : &c->fair_by_cap, &f->by_cap);
+    if (f->capped || c->is_ordered)
+        strait_heap_remove(f->capped ? &c->capped_by_cap : &c->fair_by_cap, &f->by_cap);
+}
+
+/* Of fair flows, of which none may reach its cap before most of them have ended. */
+static void order_by_cap(struct strait_component *c)
+{
+    size_t at = 0;
+    c->is_ordered = true;
+    for (struct strait_heap_node *node; (node = strait_heap_next(&c->fair_finish, &at));)
+        must_push(&c->fair_by_cap, &of_finish(node)->by_cap);
+}
+
+static void expect_fair(struct strait_component *c)
+{
+    c->is_ordered = false;
+    c->least_cap = INFINITY;
 }
 
 /* ---------------------------------------------------------------------------------------------- */
@@ -82,6 +107,7 @@ void strait_hub_begin(struct strait_component *c, int link)
     c->level = INFINITY;
     c->served_bytes = 0;
     c->capped_sum = c->fair_weight = 0;
+    expect_fair(c);
 }
 
 static void put_fair(struct strait_component *c, struct strait_flow *f, double left_bytes)
@@ -89,6 +115,7 @@ static void put_fair(struct strait_component *c, struct strait_flow *f, double l
     f->capped = false;
     f->finish.key = c->served_bytes + left_bytes / f->weight;
     f->by_cap.key = f->cap / f->weight;
+    c->least_cap = strait_least(c->least_cap, f->by_cap.key);
     c->fair_weight += f->weight;
     hold(c, f);
 }
@@ -130,7 +157,9 @@ static double take_out(struct strait_component *c, struct strait_flow *flow)
         c->capped_sum = c->capped_by_cap.n > 0 ? c->capped_sum - flow->cap : 0;
     } else {
         left_bytes = (flow->finish.key - c->served_bytes) * flow->weight;
-        c->fair_weight = c->fair_by_cap.n > 0 ? c->fair_weight - flow->weight : 0;
+        c->fair_weight = c->fair_finish.n > 0 ? c->fair_weight - flow->weight : 0;
+        if (c->fair_finish.n == 0)
+            expect_fair(c);
     }
     return strait_most(left_bytes, 0);
 }
@@ -169,6 +198,10 @@ bool strait_hub_lower(struct strait_component *c, double level)
 
 bool strait_hub_raise(struct strait_component *c, double level)
 {
+    if (c->least_cap > level)
+        return false;
+    if (!c->single && !c->is_ordered)
+        order_by_cap(c);
     struct strait_flow *f = fair_with_least_cap(c);
     if (!f || !(f->cap / f->weight <= level))
         return false;
@@ -189,18 +222,18 @@ void strait_hub_settle(struct strait_component *c, double bytes_per_s)
 
 double strait_hub_next_s(const struct strait_component *c)
 {
-    const struct strait_flow *fair = first_fair(c), *capped = first_capped(c);
-    const double fair_s =
-        fair ? c->last_s + strait_most(fair->finish.key - c->served_bytes, 0) / c->level : INFINITY;
-    return strait_least(fair_s, capped ? capped->finish.key : INFINITY);
+    const double fair_bytes = first_key(c, false);
+    const double fair_s = strait_hub_is_shared(c)
+                              ? c->last_s + strait_most(fair_bytes - c->served_bytes, 0) / c->level
+                              : INFINITY;
+    return strait_least(fair_s, first_key(c, true));
 }
 
 struct strait_flow *strait_hub_first_ended(const struct strait_component *c, double slack_s)
 {
-    struct strait_flow *fair = first_fair(c), *capped = first_capped(c);
-    if (fair && fair->finish.key - c->served_bytes <= c->level * slack_s)
-        return fair;
-    if (capped && capped->finish.key <= c->last_s + slack_s)
-        return capped;
+    if (strait_hub_is_shared(c) && first_key(c, false) - c->served_bytes <= c->level * slack_s)
+        return first_fair(c);
+    if (first_key(c, true) <= c->last_s + slack_s)
+        return first_capped(c);
     return NULL;
 }

@@ -1,4 +1,5 @@
 /* The heap of streams: least key first, then least tie, whatever was removed or moved between. */
+#include <math.h>
 #include <string.h>
 #include "core/random.h"
 #include "core/heap.h"
@@ -35,6 +36,19 @@ static void order(void)
     strait_heap_release(&h);
 }
 
+/* Each that is there once, and nothing else. */
+static void see_all(const struct strait_heap *h, const struct strait_heap_node *nodes)
+{
+    bool seen[N] = {false};
+    size_t at = 0;
+    for (const struct strait_heap_node *node; (node = strait_heap_next(h, &at));) {
+        CU_ASSERT_FALSE_FATAL(seen[node - nodes]);
+        seen[node - nodes] = true;
+    }
+    for (int i = 0; i < N; i++)
+        CU_ASSERT_EQUAL_FATAL(seen[i], strait_heap_holds(&nodes[i]));
+}
+
 /* Mostly ascending, as times are, held against a search of all: the least is at hand after every
  * push, removal and move. One push in `one_in` comes from anywhere; 0: none does. */
 static void against_search(uint64_t one_in)
@@ -68,6 +82,9 @@ static void against_search(uint64_t one_in)
         }
         CU_ASSERT_EQUAL_FATAL(h.n, n);
         CU_ASSERT_PTR_EQUAL_FATAL(strait_heap_first(&h), least);
+        CU_ASSERT_EQUAL_FATAL(strait_heap_first_key(&h), least ? least->key : INFINITY);
+        if (step % 101 == 0)
+            see_all(&h, nodes);
         for (struct strait_heap_node *first; step % 997 == 0 && (first = strait_heap_first(&h));)
             strait_heap_remove(&h, first); /* empty, it begins again */
     }
