@@ -76,15 +76,16 @@ int strait_host_hash(char key[STRAIT_KEY_CHARS], struct strait_error *err)
     return hashed ? 0 : strait_error_memory(err, "machine");
 }
 
-json_t *strait_versions_json(void)
+json_t *strait_versions_json(const char *program)
 {
-    char simgrid[32], program[STRAIT_KEY_CHARS] = "";
+    char simgrid[32], own[STRAIT_KEY_CHARS] = "";
     snprintf(simgrid, sizeof(simgrid), "%d.%d.%d", SIMGRID_VERSION_MAJOR, SIMGRID_VERSION_MINOR,
              SIMGRID_VERSION_PATCH);
-    if (strait_program_hash(program, NULL) != 0)
+    if (!program && strait_program_hash(own, NULL) != 0)
         return NULL;
     return json_pack("{s:s, s:s, s:s, s:o, s:s}", "strait", STRAIT_VERSION, "simgrid", simgrid,
-                     "jansson", jansson_version_str(), "kernel", kernel_json(), "program", program);
+                     "jansson", jansson_version_str(), "kernel", kernel_json(), "program",
+                     program ? program : own);
 }
 
 int strait_program_hash(char key[STRAIT_KEY_CHARS], struct strait_error *err)

@@ -13,8 +13,9 @@ json_t *strait_host_json(void);
 /** Hash of everything about the machine that measured times depend on: all but its free memory.
  *  Returns: 0, or -1 with *err SYSTEM or NOMEM: a key that says less would be another machine's */
 int strait_host_hash(char key[STRAIT_KEY_CHARS], struct strait_error *err);
-/** {"strait", "simgrid", "jansson", "kernel", "program"}; a new reference, or NULL as above. */
-json_t *strait_versions_json(void);
+/** {"strait", "simgrid", "jansson", "kernel", "program"}; a new reference, or NULL as above.
+ *  In:      program  its hash as below; NULL: it is computed */
+json_t *strait_versions_json(const char *program);
 /** Hash of the running program's file: another build is another program.
  *  Returns: 0, or -1 with *err SYSTEM */
 int strait_program_hash(char key[STRAIT_KEY_CHARS], struct strait_error *err);

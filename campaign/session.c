@@ -81,8 +81,9 @@ static int make_plan(struct strait_session *r, struct strait_error *err)
     plan->setup.learned = &r->learned;
     plan->setup.calibrated = r->calibrated;
     plan->setup.profile = r->profile;
-    if (strait_plan_setup_hashes(&plan->setup, err) != 0)
-        return -1;
+    r->profile_json = strait_profile_json(r->profile);
+    if (!r->profile_json || !strait_hash_json(plan->setup.profile_hash, r->profile_json))
+        return strait_error_memory(err, "profile");
     if (strait_session_is_both(r))
         return strait_plan_add(plan, r->sweep, &strait_sim, 1, true, err) != 0 ||
                        strait_plan_add(plan, r->sweep, &strait_emu, (int)r->n_repeats, false,
@@ -483,6 +484,7 @@ void strait_session_release(struct strait_session *r)
     strait_profile_free(r->profile);
     strait_learned_release(&r->learned);
     strait_sweep_free(r->sweep);
+    json_decref(r->profile_json);
     json_decref(r->rows_by_key);
     json_decref(r->failures);
     json_decref(r->plan.setup.net_cpus);

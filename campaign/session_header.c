@@ -36,7 +36,7 @@ static json_t *runs_of(const struct strait_session *r)
 /* With the commit, and how to cite it (CITATION.cff). */
 static json_t *versions_of(const struct strait_session *r)
 {
-    json_t *versions = strait_versions_json();
+    json_t *versions = strait_versions_json(r->plan.setup.program);
     char citation[256];
     const char *commit = r->commit && *r->commit ? r->commit : "unknown";
     snprintf(citation, sizeof(citation),
@@ -59,14 +59,13 @@ static json_t *header_of(const struct strait_session *r, const json_t *constants
     if (!strait_breakeven_sweep_hash(sweep, r->sweep, &r->plan))
         return NULL;
     return json_pack(
-        "{s:s, s:s, s:s, s:{s:s, s:O, s:O?, s:O}, s:s, s:o, s:o, s:{s:s, s:b, s:o}, s:O?, "
+        "{s:s, s:s, s:s, s:{s:s, s:O, s:O?, s:O}, s:s, s:o, s:o, s:{s:s, s:b, s:O}, s:O?, "
         "s:o, s:b}",
         "record", "header", "schema", STRAIT_RESULTS_SCHEMA, "date", date, "experiment", "file",
         r->sweep->file, "base", r->sweep->base, "vary", r->sweep->vary, "set", r->sweep->set,
         "sweep", sweep, "versions", versions_of(r), "machine", strait_host_json(), "profile",
-        "hash", r->plan.setup.profile_hash, "calibrated", r->calibrated, "as",
-        strait_profile_json(r->profile), "constants", constants, "runs", runs_of(r), "every_round",
-        r->every_round);
+        "hash", r->plan.setup.profile_hash, "calibrated", r->calibrated, "as", r->profile_json,
+        "constants", constants, "runs", runs_of(r), "every_round", r->every_round);
 }
 
 /* Whether the folder's last header announced the same rows. */

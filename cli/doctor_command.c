@@ -100,7 +100,7 @@ static bool check_backend(json_t *out, const struct strait_backend *backend)
     if (!works)
         snprintf(text, sizeof(text), "%s", why.text);
     else if (backend == &strait_sim) {
-        json_t *versions = strait_versions_json();
+        json_t *versions = strait_versions_json(NULL);
         snprintf(text, sizeof(text), "a round simulated with SimGrid %s",
                  json_string_value(json_object_get(versions, "simgrid")));
         json_decref(versions);

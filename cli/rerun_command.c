@@ -46,7 +46,7 @@ static void say_changes(const struct rerun *r)
 {
     const json_t *versions = json_object_get(r->header, "versions");
     const json_t *profile = json_object_get(r->header, "profile");
-    json_t *own = strait_versions_json();
+    json_t *own = strait_versions_json(NULL);
     struct strait_profile *shipped = NULL;
     char hash[STRAIT_KEY_CHARS];
     say("strait", strait_text_of(versions, "strait"), strait_text_of(own, "strait"), "");

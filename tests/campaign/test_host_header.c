@@ -84,7 +84,7 @@ static void versions(void)
     struct strait_error err = {0};
     CU_ASSERT_EQUAL(strait_program_hash(program, &err), 0);
     CU_ASSERT_STRING_EQUAL(program, expected);
-    json_t *v = strait_versions_json();
+    json_t *v = strait_versions_json(NULL);
     CU_ASSERT_STRING_EQUAL(text_of(v, "program"), expected);
     CU_ASSERT_STRING_EQUAL(text_of(v, "jansson"), jansson_version_str());
     CU_ASSERT_STRING_EQUAL(text_of(v, "strait"), STRAIT_VERSION);
