@@ -219,11 +219,12 @@ static int first_burst(struct probing *p, struct strait_path_direction *d, bool 
                                   t.n_arrived, t.n_sent, up ? "there" : "here");
 }
 
-/* The longest burst at this rate, in packets. */
+/* The longest burst at this rate, in whole packets. */
 static double max_packets(const struct probing *p, double rate_bits_per_s)
 {
     const double bytes = fmin(p->plan->max_burst_bytes, rate_bits_per_s / 8 * BURST_S);
-    return fmin(fmax(bytes / wire_bytes(p, p->full_bytes), FIRST_BURST), STRAIT_PATH_MAX_PACKETS);
+    const double n = fmax(floor(bytes / wire_bytes(p, p->full_bytes)), FIRST_BURST);
+    return fmin(n, STRAIT_PATH_MAX_PACKETS);
 }
 
 /* Bursts until the queue is full, or as long as is allowed; then the same some times more. */
