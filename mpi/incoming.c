@@ -3,7 +3,8 @@
 
 #include <stdlib.h>
 
-static struct in *in_of(struct strait_mpi_link *l, int src, int channel, struct strait_error *err)
+/* NULL: memory ran out. */
+static struct in *in_of(struct strait_mpi_link *l, int src, int channel)
 {
     struct in **at = &l->ins[src * STRAIT_MAX_CHANNELS + channel];
     if (!*at && (*at = calloc(1, sizeof(**at)))) {
@@ -11,8 +12,6 @@ static struct in *in_of(struct strait_mpi_link *l, int src, int channel, struct 
         (*at)->end = &(*at)->first;
         l->used_ins = *at;
     }
-    if (!*at)
-        strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out for a stream");
     return *at;
 }
 
@@ -53,7 +52,7 @@ static int ask(struct strait_mpi_link *l, const struct in *in, struct arriving *
 static int take_message(struct strait_mpi_link *l, int src, int channel, size_t n_bytes,
                         struct strait_error *err)
 {
-    struct in *in = in_of(l, src, channel, err);
+    struct in *in = in_of(l, src, channel);
     struct arriving *a = in ? calloc(1, sizeof(*a)) : NULL;
     if (!a)
         return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out for a message");

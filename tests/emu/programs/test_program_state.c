@@ -98,7 +98,50 @@ static void hosts_file(void)
     strait_experiment_free(e);
 }
 
+/* All of it, of a network on two hosts: which host has which rank, and how to get there. Cubic has
+ * a slow start of its own, and a name that is no text is left out. */
+static void on_hosts(void)
+{
+    static const char *const names[] = {"left", "right"};
+    static const int host_of[] = {1, 0, 1};
+    struct strait_experiment *e = experiment("fedavg");
+    e->network->tcp.congestion = STRAIT_CUBIC;
+    const struct strait_emu_registry place = {.name = "n.h1"};
+    const struct strait_emu_part part = {
+        .trunk = {.n_hosts = 2, .here = 1, .host_of = host_of, .mtu_bytes = 1450},
+        .network = "n",
+        .names = names,
+        .launch = "ssh {host}",
+        .program = "/bin/strait",
+        .outside = "/run/out"};
+    const struct strait_emu_program_plan plan = {
+        .place = &place, .experiment = e, .label = "\xff", .launcher = "userns", .part = &part};
+    json_t *state = strait_emu_program_state(&plan, 7, false), *ranks, *rank;
+    json_t *hosts = json_pack("{s:s, s:i, s:[s, s], s:s, s:s, s:s, s:i}", "network", "n", "here", 1,
+                              "names", "left", "right", "launch", "ssh {host}", "program",
+                              "/bin/strait", "outside", "/run/out", "mtu_bytes", 1450);
+    size_t i;
+    CU_ASSERT(json_equal(json_object_get(state, "hosts"), hosts));
+    CU_ASSERT_STRING_EQUAL(text_of(state, "schema"), "strait-net/1");
+    CU_ASSERT_STRING_EQUAL(text_of(state, "experiment"), "an experiment");
+    CU_ASSERT_STRING_EQUAL(text_of(state, "congestion"), "cubic");
+    CU_ASSERT(json_is_false(json_object_get(state, "congestion_set")));
+    CU_ASSERT(json_is_boolean(json_object_get(state, "hystart")));
+    CU_ASSERT_EQUAL(json_number_value(json_object_get(state, "overhead_bytes")),
+                    e->network->overhead_bytes);
+    ranks = json_object_get(state, "ranks");
+    CU_ASSERT_EQUAL_FATAL(json_array_size(ranks), 3);
+    json_array_foreach (ranks, i, rank) {
+        CU_ASSERT(json_is_integer(json_object_get(rank, "on")));
+        CU_ASSERT_EQUAL(json_integer_value(json_object_get(rank, "on")), host_of[i]);
+    }
+    json_decref(hosts);
+    json_decref(state);
+    strait_experiment_free(e);
+}
+
 static const struct strait_test tests[] = {
+    {"of a part of a network it says where the others are", on_hosts},
     {"every rank has its name, its address and its own links", each_rank},
     {"the hosts file has a line a rank", hosts_file},
 };
