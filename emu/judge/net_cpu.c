@@ -37,7 +37,7 @@ static struct strait_op *send_again(struct strait_rank *r, struct strait_packet 
 }
 
 /* Acknowledged messages tell a sender when it may send more. */
-static void pour(struct strait_rank *r)
+void strait_emu_net_cpu_pour(struct strait_rank *r)
 {
     struct strait_op *ops[N_UNDER_WAY];
     if (r->me == 0) /* what nobody receives is read all the same */
@@ -66,7 +66,7 @@ static void pour(struct strait_rank *r)
  * thousandth of a second at the flow's rate (tcp_tso_autosize). These flows are unshaped, so their
  * trains are cut to what equal shares of the first rank's port would give, by ports of that
  * rate. */
-static struct strait_network *short_trains(const struct strait_run *like)
+struct strait_network *strait_emu_net_cpu_network(const struct strait_run *like)
 {
     const struct strait_network *n = like->network;
     const double share = n->in[0].rate_bits_per_s / (like->n_ranks - 1);
@@ -89,7 +89,7 @@ int strait_emu_net_cpu_measure(double *s_per_gbit, const struct strait_run *like
                                 "a guest counts what the host runs beside it as its own");
     struct strait_facts facts = {.report = NULL};
     struct strait_log *logs = calloc((size_t)like->n_ranks, sizeof(*logs));
-    struct strait_network *network = short_trains(like);
+    struct strait_network *network = strait_emu_net_cpu_network(like);
     if (!logs || !network) {
         free(logs);
         strait_network_free(network);
@@ -98,7 +98,7 @@ int strait_emu_net_cpu_measure(double *s_per_gbit, const struct strait_run *like
     struct strait_run run = {.n_ranks = like->n_ranks,
                              .network = network,
                              .n_slots = one_slot,
-                             .rank_main = pour,
+                             .rank_main = strait_emu_net_cpu_pour,
                              .real_payload = like->real_payload,
                              .seed = like->seed,
                              .logs = logs,

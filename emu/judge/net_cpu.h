@@ -14,3 +14,10 @@
  *  Source:  own */
 int strait_emu_net_cpu_measure(double *s_per_gbit, const struct strait_run *like,
                                struct strait_error *err);
+
+/* --- what such a run is ------------------------------------------------------------------------ */
+
+/** Its program: whoever is not rank 0 sends to it for 0.3 s, two messages under way. */
+void strait_emu_net_cpu_pour(struct strait_rank *r);
+/** Its links, NULL without memory: no faster than gives trains as short as those of `like`. */
+struct strait_network *strait_emu_net_cpu_network(const struct strait_run *like);
