@@ -101,6 +101,13 @@ static const struct strait_codec_cost *lossy_cost(const struct strait_codec *c)
     return costs[c->number];
 }
 
+/* With the bound of the experiment. */
+static const struct strait_codec_cost *own_cost(const struct strait_rank_state *w,
+                                                const struct strait_codec *c, bool changes)
+{
+    return changes ? &w->point->changes[c - w->codecs] : lossy_cost(c);
+}
+
 static const struct strait_codec_cost *lossless_cost(const struct strait_codec *c)
 {
     const struct strait_codec_cost *const costs[STRAIT_N_CODECS] = {
@@ -127,9 +134,8 @@ static struct strait_codec_cost cost_at(struct strait_rank *r, struct strait_cod
     struct strait_error err = {0};
     const double own = c->choice->spec.bound.value;
     if (isnan(bound) || bound == own)
-        return changes          ? w->point->changes[c - w->codecs]
-               : c->number == 0 ? strait_trial_sum_cost(w->point, within->of_ranks)
-                                : *lossy_cost(c);
+        return !changes && c->number == 0 ? strait_trial_sum_cost(w->point, within->of_ranks)
+                                          : *own_cost(w, c, changes);
     pthread_mutex_lock(&w->mutex);
     struct strait_codec_cost cost = {0};
     struct strait_cached_costs *cached = cached_costs(c);
@@ -147,7 +153,7 @@ static struct strait_codec_cost cost_at(struct strait_rank *r, struct strait_cod
         return cost;
     if (!r->run->real_payload || err.code == STRAIT_ERR_NOMEM)
         r->backend->ops->fail(r, &err);
-    return changes ? w->point->changes[c - w->codecs] : *lossy_cost(c);
+    return *own_cost(w, c, changes);
 }
 
 static void estimate_row(void *arg, const struct strait_param_row *row, size_t lo, size_t hi)

@@ -77,10 +77,8 @@ static void short_trains(void)
         {11, 1e8, INFINITY, 0, 16 * (1500 + 14) / STRAIT_EMU_PACKET_RUN_S},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-        const struct strait_link wide = {.rate_bits_per_s = INFINITY,
-                                         .delay_s = 0.1,
-                                         .jitter_s = 0.01,
-                                         .queue_bytes = 1000};
+        const struct strait_link wide = {
+            .rate_bits_per_s = INFINITY, .delay_s = 0.1, .jitter_s = 0.01, .queue_bytes = 1000};
         struct strait_network *n = strait_network_star(cases[i].n, wide, wide, wide, wide,
                                                        cases[i].overhead_bytes, strait_rig_tcp());
         CU_ASSERT_PTR_NOT_NULL_FATAL(n);
