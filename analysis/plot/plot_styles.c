@@ -63,8 +63,7 @@ void strait_plot_put_style(FILE *out, const struct strait_plot_style *style,
                            enum strait_plot_drawing drawing)
 {
     /* Filled; hollow; of lines, for what has no line by which it could be told. */
-    static const int points[][N_DASHES] = {
-        {7, 5, 9, 11, 13}, {6, 4, 8, 10, 12}, {1, 2, 3, 1, 2}};
+    static const int points[][N_DASHES] = {{7, 5, 9, 11, 13}, {6, 4, 8, 10, 12}, {1, 2, 3, 1, 2}};
     static const char *const dashes[N_DASHES] = {"1", "'-'", "'.'", "'_-'", "'-..'"};
     const double size = style->size > 0 ? style->size : 1.2;
     const size_t turn = (style->dash + N_DASHES - style->point) % N_DASHES;
