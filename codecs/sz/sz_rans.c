@@ -66,6 +66,7 @@ static inline uint16_t *put_many(uint32_t *states, uint16_t *p, const uint8_t *s
     for (; n % SZ_LANES != 0; n--)
         at = sz_rans_put(&states[(n - 1) % SZ_LANES], p, at, table, sym[n - 1]);
     for (; n > 0; n -= SZ_LANES)
+#pragma GCC unroll 4
         for (unsigned lane = SZ_LANES; lane-- > 0;)
             at = sz_rans_put(&states[lane], p, at, table, sym[n - SZ_LANES + lane]);
     return p + at;

@@ -102,11 +102,9 @@ static void put_symbols(struct sz_split *s, const struct sz_kernels *kernels, ui
 static void count(uint32_t (*histogram)[256], const uint8_t *sym, unsigned n)
 {
     unsigned i = 0;
-    for (; i + 8 <= n; i += 8) {
-        const uint64_t eight = strait_get64(sym + i);
+    for (; i + 8 <= n; i += 8)
         for (unsigned k = 0; k < 8; k++)
-            histogram[k % 4][eight >> 8 * k & 255]++;
-    }
+            histogram[k % 4][sym[i + k]]++;
     for (; i < n; i++)
         histogram[0][sym[i]]++;
 }
