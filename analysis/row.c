@@ -283,6 +283,12 @@ static json_t *approximations(const struct strait_trial *p, const struct strait_
             note(list, STRAIT_NOTE_PROFILE "%scodec %s: its costs are those of %s (%s)", ways[i],
                  choices[i]->spec.ops->name, p->own_profiles[i]->machine,
                  p->own_profiles[i]->title);
+    for (int i = 0; i < 2 && p->run.measured_cost; i++)
+        if (choices[i]->profile || choices[i]->encode_speed != 1 || choices[i]->decode_speed != 1)
+            note(list,
+                 "the %scodec %s runs at this machine's speed: the profile or speed that it names "
+                 "is for simulations",
+                 ways[i], choices[i]->spec.ops->name);
     const bool spread = e->network->share_spread > 0;
     if (!p->run.real_payload && (strcmp(c->backend, "emu") == 0 || strcmp(c->backend, "mpi") == 0))
         note(list, "replayed: what is sent are so many bytes of noise");

@@ -39,6 +39,10 @@ static void set_up(struct fixture *f, const char *codec)
     f->experiment.n_ranks = 3;
     f->experiment.compute_speed = 1;
     f->experiment.up.spec.ops = strait_codec_find(codec);
+    for (int i = 0; i < 2; i++) {
+        struct strait_codec_choice *choice = i == 0 ? &f->experiment.up : &f->experiment.down;
+        choice->encode_speed = choice->decode_speed = 1;
+    }
     f->experiment.down.spec.ops = strait_codec_find("none");
     if (strcmp(codec, "none") != 0)
         f->experiment.up.spec.bound = (struct strait_bound){STRAIT_BOUND_RANGE, 1e-3};
@@ -198,6 +202,26 @@ static void test_approximations(void)
     CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(row, "payload")), "real");
     CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(row, "cost")), "measured");
     CU_ASSERT_TRUE(json_is_null(json_object_get(row, "profile")));
+    CU_ASSERT_FALSE(says(row, "this machine's speed"));
+    json_decref(row);
+    f.experiment.up.profile = "cluster";
+    row = row_of(&f);
+    CU_ASSERT_TRUE(says(row, "the codec sz runs at this machine's speed: the profile or speed"));
+    json_decref(row);
+    f.experiment.up.profile = NULL;
+    f.experiment.up.encode_speed = 2;
+    row = row_of(&f);
+    CU_ASSERT_TRUE(says(row, "the codec sz runs at this machine's speed: the profile or speed"));
+    json_decref(row);
+    f.experiment.up.encode_speed = 1;
+    f.experiment.down.decode_speed = 0.5;
+    row = row_of(&f);
+    CU_ASSERT_TRUE(says(row, "the download codec none runs at this machine's speed"));
+    json_decref(row);
+    f.point.run.measured_cost = false; /* as a simulation has it */
+    row = row_of(&f);
+    CU_ASSERT_FALSE(says(row, "this machine's speed"));
+    f.experiment.down.decode_speed = 1;
     json_decref(row);
     tear_down(&f);
 }
