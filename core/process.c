@@ -147,24 +147,19 @@ static int start(struct run *r, const char *const argv[], const char *input)
     if (r->pid < 0)
         return -1;
     setpgid(r->pid, r->pid); /* parent and child both call this: whichever runs first */
-    close_fd(&r->input_fd);
-    close_fd(&r->out_fds[1]);
-    close_fd(&r->err_fds[1]);
-    close_fd(&r->exec_fds[1]);
     r->pidfd = pidfd_open(r->pid, 0);
     return r->pidfd >= 0 ? 0 : -1;
 }
 
-/* Read what is available; fd becomes -1 at the end of the stream. 0, or -1 with errno. */
+/* Read what is available. There is no end, since the other ends are open here, too. 0, or -1 with
+ * errno. */
 static int drain(struct stream *s)
 {
     char chunk[4096];
-    while (s->fd >= 0) {
+    for (;;) {
         const ssize_t n = TEMP_FAILURE_RETRY(read(s->fd, chunk, sizeof(chunk)));
-        if (n < 0)
-            return errno == EAGAIN ? 0 : -1;
-        if (n == 0)
-            s->fd = -1;
+        if (n <= 0)
+            return n == 0 || errno == EAGAIN ? 0 : -1;
         const size_t room = s->cap_bytes > 0 ? s->cap_bytes - 1 - s->len_bytes : 0;
         const size_t n_kept = (size_t)n < room ? (size_t)n : room;
         if (n_kept > 0)

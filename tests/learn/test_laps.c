@@ -41,11 +41,11 @@ static void there_and_back(const char *training, bool in_order)
     size_t n_named = 0, n_heard[2][MAX] = {{0}};
     for (size_t i = 0; i < h.n; i++) {
         strait_test_context("%s: lap %zu of %zu", training, i, h.n);
+        CU_ASSERT(!back || h.back[i]); /* what belongs to no layer goes one of the ways, too */
+        back = h.back[i];
         if (h.layers[i] == LEARN_NO_LAYER)
             continue;
-        CU_ASSERT(!back || h.back[i]);
         CU_ASSERT_FATAL(h.layers[i] < n_layers);
-        back = h.back[i];
         n_heard[back][h.layers[i]]++;
         if (in_order) {
             CU_ASSERT_EQUAL(back, n_named >= n_layers);

@@ -1,5 +1,6 @@
 /* The experiment file: what is read, what is refused and with which words. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -158,6 +159,49 @@ static void refuses(void)
     }
 }
 
+/* Of several wrong parts the one that is read first is named. Each is right before its turn. */
+static void first_error(void)
+{
+    static const struct {
+        const char *key, *good, *bad; /* NULL: left out */
+        const char *where;
+    } parts[] = {
+        {"clients", "3", "0", "/clients"},
+        {"seed", "1", "-1", "/seed"},
+        {"table", "\"scaling\"", "\"round\"", "/table"},
+        {"model", "\"cnn\"", "{\"params\": 0}", "/model"},
+        {"network",
+         "{\"client\": {\"rate\": \"1 Gbps\", \"rtt\": \"50 ms\"}, "
+         "\"server\": {\"rate\": \"1 Gbps\"}}",
+         NULL, "wan.json#/network"},
+        {"software", "\"none\"", "7", "/software"},
+        {"device", "\"none\"", "7", "/device"},
+        {"strategy", "{\"name\": \"fedavg\"}", "{\"name\": \"fedsum\"}", "/strategy/name"},
+        {"training", "{\"task\": \"quadratic\"}", "{\"task\": 7}", "/training/task"},
+        {"codec", "\"none\"", "\"nobody\"", "/codec"},
+        {"download_codec", "\"none\"", "\"nobody\"", "/download_codec"},
+    };
+    enum { N_PARTS = sizeof(parts) / sizeof(*parts) };
+    for (size_t first = 0; first < N_PARTS; first++) {
+        char text[2048];
+        struct strait_error err = {0};
+        size_t n = (size_t)snprintf(text, sizeof(text), "{\"schema\":\"strait-experiment/1\"");
+        for (size_t i = 0; i < N_PARTS; i++) {
+            const bool is_good = i < first;
+            if (is_good && strstr("software device", parts[i].key))
+                continue; /* without them nothing is said of any */
+            if (is_good || parts[i].bad)
+                n += (size_t)snprintf(text + n, sizeof(text) - n, ", \"%s\": %s", parts[i].key,
+                                      is_good ? parts[i].good : parts[i].bad);
+        }
+        snprintf(text + n, sizeof(text) - n, "}");
+        strait_experiment_free(read_text(text, &err));
+        strait_test_context("%s: %s", parts[first].key, err.text);
+        CU_ASSERT_EQUAL(err.code, STRAIT_ERR_INPUT);
+        CU_ASSERT_CONTAINS(err.where, parts[first].where);
+    }
+}
+
 static struct strait_sweep *sweep_of(const char *text, const char *const *settings, size_t n,
                                      struct strait_error *err)
 {
@@ -220,6 +264,7 @@ static void refuses_sweeps(void)
 }
 
 static const struct strait_test tests[] = {
+    {"of several wrong parts the first is named", first_error},
     {"an experiment is read with its units and defaults", reads},
     {"a machine's profile is for codecs that name none, both ways", device_profiles},
     {"several clients whose congestion control is named take packets, if few", takes_packets},
