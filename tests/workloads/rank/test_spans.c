@@ -50,6 +50,11 @@ static void come_back_from(unsigned n_a_block, unsigned max_unpacked)
     for (int i = 0; i < N; i++) {
         const struct strait_span s = drawn(i);
         CU_ASSERT_FATAL(strait_spans_add(&all, &s));
+        /* room for what is not packed, a quarter more than is needed, and no more than a block */
+        const unsigned most = all.n_blocks > 0 ? strait_spans_a_block(&all) : N;
+        CU_ASSERT_FATAL(all.cap_newest >= all.n_newest && all.cap_newest <= most);
+        if (all.n_blocks == 0)
+            CU_ASSERT_AT_MOST(all.cap_newest, all.n_newest + all.n_newest / 4 + 3);
     }
     strait_spans_begin(&walk, &all);
     for (const struct strait_span *s; (s = strait_spans_next(&walk)); n_walked++) {
