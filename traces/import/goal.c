@@ -116,7 +116,8 @@ static int define(struct reader *r, const char *label, char *rest, struct strait
     return at < 0 ? -1 : 0;
 }
 
-/* Edges name items of the label table until the rank ends. */
+/* Edges name items of the label table until the rank ends; those that are not kept always do: each
+ * item is one node. */
 static int depend(struct reader *r, const char *waits, const char *how, const char *of,
                   struct strait_error *err)
 {
@@ -145,9 +146,6 @@ static int end_rank(struct reader *r, struct strait_error *err)
         rank->edges[i].from = l->items[rank->edges[i].from].value - 1;
         rank->edges[i].to = l->items[rank->edges[i].to].value - 1;
     }
-    for (size_t i = 0; i < r->order.n; i++)
-        for (int end = 0; end < 2; end++)
-            r->order.edges[i][end] = l->items[r->order.edges[i][end]].value - 1;
     if (r->in->graph->look &&
         strait_goal_order_end(&r->order, r->in->graph, rank->n_nodes, r->s->path, err) != 0)
         return -1;
