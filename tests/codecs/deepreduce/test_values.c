@@ -329,7 +329,36 @@ static void small_systems(void)
     CU_ASSERT_FALSE(strait_solve(x, same, c, 2));
 }
 
+/* Packed, 2 + n / 64 pieces at most: values of each sign are two straight lines that meet at the
+ * 40th positive and at the 20th other value, of which the first is the sharper bend. With 127 values
+ * it alone is cut. A piece is its length and six coefficients of 4 bytes. */
+static void bends(void)
+{
+    static const unsigned char lengths[][4] = {{40, 24, 63}, {40, 24, 20, 44}};
+    for (size_t n = 127; n <= 128; n++) {
+        struct bench b;
+        const unsigned char *wanted = lengths[n - 127];
+        const size_t n_pieces = n == 128 ? 4 : 3;
+        CU_ASSERT_FATAL(bench_init(&b, &strait_value_polyfit, packed, n));
+        for (int i = 0; i < 64; i++)
+            b.v[i] = (float)(i <= 40 ? 5000 - 100 * i : 1000 - (i - 40));
+        for (int i = 0; i < (int)n - 64; i++)
+            b.v[64 + i] = (float)(i <= 20 ? -1 - i : -21 - 2 * (i - 20));
+        encode(&b);
+        strait_test_context("%zu values", n);
+        CU_ASSERT_EQUAL_FATAL(b.len, 1 + 25 * n_pieces);
+        CU_ASSERT_EQUAL(b.bytes[0], n_pieces);
+        for (size_t i = 0; i < n_pieces; i++)
+            CU_ASSERT_EQUAL(b.bytes[1 + 25 * i], wanted[i]);
+        CU_ASSERT(decode(&b, b.bytes, b.len));
+        if (n == 128) /* each piece is a line, which a polynomial is */
+            CU_ASSERT_AT_MOST(error_of(&b), 5000 * 1e-5);
+        bench_release(&b);
+    }
+}
+
 static const struct strait_test tests[] = {
+    {"a piece is cut where it is bent most, the most bent one first", bends},
     {"every codec takes values of every kind and number", all_codecs_all_lengths},
     {"sz keeps its bound and fp16 eleven bits", errors_of_codecs},
     {"a polynomial is found again, in as many bytes as its pieces need", polynomials_are_found},
