@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "core/random.h"
 #include "tests/kit/suite.h"
 
 enum { N_ELEMS = 72, MAX_RECORDINGS = 12 };
@@ -262,6 +263,18 @@ static void tiles(void)
         }
     }
     CU_ASSERT_EQUAL(n_factors, ROUNDS + 1); /* four times round, from somewhere inside */
+    /* where, and by which factors, is drawn by rank, row and round: the same for ever */
+    for (unsigned rank = 1; rank < 4; rank++) {
+        const size_t offset = (size_t)(strait_random_bits(rank, "fill-offset", 0, 0) % N);
+        strait_tensor_fill_row(x, ROUNDS * N, p, 0, 0, rank);
+        strait_test_context("rank %u", rank);
+        for (size_t i = 0; i < ROUNDS * N; i += 7) {
+            const size_t at = offset + i;
+            const double factor = 1 - strait_random_unit(rank, "fill-scale", 0, at / N) / 256;
+            const double wanted = factor * (double)(1 + at % N_ELEMS);
+            CU_ASSERT_DOUBLE_EQUAL_FATAL((double)x[i], wanted, 1e-6 * wanted);
+        }
+    }
     strait_tensor_fill_plan_free(p);
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "workloads/ask/experiment.h"
+#include "tests/kit/data.h"
 #include "tests/kit/suite.h"
 
 static struct strait_experiment *read_text(const char *text, struct strait_error *err)
@@ -159,6 +160,29 @@ static void refuses(void)
     }
 }
 
+/* A replay's lanes take what flows of others would need. */
+static void flows_beside_a_replay(void)
+{
+    static const char *const backgrounds[] = {"",
+                                              ", \"background\": {\"flows\": 2, \"way\": \"in\"}"};
+    for (int i = 0; i < 2; i++) {
+        char text[2048];
+        struct strait_error err = {0};
+        snprintf(text, sizeof(text),
+                 "{\"schema\": \"strait-experiment/1\", \"trace\": \"%s\", \"clients\": 3, "
+                 "\"strategy\": {\"name\": \"replay\", \"speed\": 1e9}, \"network\": "
+                 "{\"client\": {\"rate\": \"1 Gbps\", \"rtt\": \"2 ms\"%s}, "
+                 "\"server\": {\"rate\": \"1 Gbps\"}}}",
+                 DATA("experiments/traces/data-parallel.ti"), backgrounds[i]);
+        struct strait_experiment *e = read_text(text, &err);
+        CU_ASSERT_EQUAL(e == NULL, i == 1);
+        CU_ASSERT_STRING_EQUAL(err.where, i ? "wan.json#/network" : "");
+        CU_ASSERT_STRING_EQUAL(
+            err.text, i ? "expected no flows of others (\"background\") beside a replay" : "");
+        strait_experiment_free(e);
+    }
+}
+
 /* Of several wrong parts the one that is read first is named. Each is right before its turn. */
 static void first_error(void)
 {
@@ -264,6 +288,7 @@ static void refuses_sweeps(void)
 }
 
 static const struct strait_test tests[] = {
+    {"no flows of others go beside a replay", flows_beside_a_replay},
     {"of several wrong parts the first is named", first_error},
     {"an experiment is read with its units and defaults", reads},
     {"a machine's profile is for codecs that name none, both ways", device_profiles},
