@@ -59,6 +59,7 @@ struct strait_packet {
     double words[STRAIT_N_WORDS]; /* control words, inside the frame: real on every backend */
     unsigned codec_id;            /* with n_elems and bound: describes the payload */
     unsigned flags;               /* 8 bits, free for the caller */
+    bool has_one_thread;          /* that counts its references: of sizes alone, simulated */
     struct strait_bound bound;
     uint64_t n_elems;
     unsigned char *data;                           /* NULL if sized; not read by strategies */

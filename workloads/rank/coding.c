@@ -46,6 +46,7 @@ static struct strait_packet *view(struct strait_rank *r, struct strait_codec *c,
         strait_rank_state_fail(r, STRAIT_ERR_NOMEM, "memory ran out");
     struct strait_packet *p = &v->packet;
     atomic_init(&p->n_refs, 1);
+    p->has_one_thread = strait_rank_state_has_one_thread(r);
     v->of = owner(x);
     v->lo = x->lo;
     p->data = (unsigned char *)strait_values(r, x);

@@ -106,6 +106,8 @@ struct strait_packet *strait_codec_packet(struct strait_rank *r, struct strait_c
                                           size_t *room_bytes)
 {
     struct strait_packet *p = strait_packet_new(0);
+    if (p)
+        p->has_one_thread = strait_rank_state_has_one_thread(r);
     if (p && r->run->real_payload && !r->run->measured_cost) {
         p->data = malloc(*room_bytes);
         p->release = release_own;

@@ -4,33 +4,6 @@
 #include <string.h>
 #include "core/io.h"
 
-static void lose(struct strait_log *log, const struct strait_span *span)
-{
-    if (log->n_lost++ == 0 || span->start_s < log->lost_from_s)
-        log->lost_from_s = span->start_s;
-}
-
-void strait_log_add(struct strait_log *log, const struct strait_span *span)
-{
-    log->total_s[span->kind] += span->end_s - span->start_s;
-    log->n_of_kind[span->kind]++;
-    if (span->kind == STRAIT_SPAN_TRANSFER && span->peer < 0)
-        log->link_bytes += span->bytes;
-    if (span->kind == STRAIT_SPAN_AGGREGATE && span->bytes > 0)
-        log->n_added_encoded++;
-    const size_t most = log->max_spans > 0 ? log->max_spans : STRAIT_LOG_MAX_SPANS;
-    if (log->n_spans >= most && span->kind != STRAIT_SPAN_ROUND) {
-        lose(log, span);
-        return;
-    }
-    if (strait_spans_add(&log->spans, span)) {
-        log->n_spans++;
-    } else {
-        log->no_memory = true;
-        lose(log, span); /* still counted in the totals above */
-    }
-}
-
 /* Room for one more of n things of `size` bytes. */
 static bool grow(void **all, size_t *cap, size_t n, size_t size)
 {

@@ -1,5 +1,6 @@
 /* The log of a rank, and its transport between processes. */
 #pragma once
+#include <assert.h>
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -53,7 +54,32 @@ struct strait_log {
  * totals and rounds still are, and the row says so. */
 enum { STRAIT_LOG_MAX_SPANS = 1 << 20, STRAIT_LOGS_MAX_SPANS = 1 << 24 };
 
-void strait_log_add(struct strait_log *log, const struct strait_span *span);
+static inline void strait_log_lose(struct strait_log *log, double start_s)
+{
+    if (log->n_lost++ == 0 || start_s < log->lost_from_s)
+        log->lost_from_s = start_s;
+}
+
+static inline void strait_log_add(struct strait_log *log, const struct strait_span *span)
+{
+    assert(span->kind >= 0 && span->kind < STRAIT_N_SPAN_KINDS);
+    log->total_s[span->kind] += span->end_s - span->start_s;
+    log->n_of_kind[span->kind]++;
+    if (span->kind == STRAIT_SPAN_TRANSFER && span->peer < 0)
+        log->link_bytes += span->bytes;
+    if (span->kind == STRAIT_SPAN_AGGREGATE && span->bytes > 0)
+        log->n_added_encoded++;
+    const size_t most = log->max_spans > 0 ? log->max_spans : STRAIT_LOG_MAX_SPANS;
+    if (log->n_spans >= most && span->kind != STRAIT_SPAN_ROUND) {
+        strait_log_lose(log, span->start_s);
+    } else if (strait_spans_add(&log->spans, span)) {
+        log->n_spans++;
+    } else {
+        log->no_memory = true;
+        strait_log_lose(log, span->start_s); /* still counted in the totals above */
+    }
+}
+
 void strait_log_release(struct strait_log *log);
 /** Returns: false when memory ran out */
 bool strait_log_add_trained(struct strait_log *log, const struct strait_trained *trained);

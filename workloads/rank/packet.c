@@ -34,9 +34,19 @@ static bool is_all_away(uint64_t n_refs)
     return n_refs >> 32 >= (n_refs & UINT32_MAX);
 }
 
+/* Returns what was counted before. Where no other thread counts, nothing waits for stores before. */
+static uint64_t count(struct strait_packet *p, uint64_t more)
+{
+    if (!p->has_one_thread)
+        return atomic_fetch_add_explicit(&p->n_refs, more, memory_order_acq_rel);
+    const uint64_t before = atomic_load_explicit(&p->n_refs, memory_order_relaxed);
+    atomic_store_explicit(&p->n_refs, before + more, memory_order_relaxed);
+    return before;
+}
+
 struct strait_packet *strait_packet_keep(struct strait_packet *p)
 {
-    atomic_fetch_add_explicit(&p->n_refs, 1, memory_order_relaxed);
+    count(p, 1);
     return p;
 }
 
@@ -49,7 +59,7 @@ void strait_packet_drop(struct strait_packet *p)
 {
     if (!p)
         return;
-    const uint64_t before = atomic_fetch_sub_explicit(&p->n_refs, 1, memory_order_acq_rel);
+    const uint64_t before = count(p, -(uint64_t)1);
     assert((before & UINT32_MAX) > 0);
     if ((before & UINT32_MAX) == 1)
         p->release(p);
@@ -69,7 +79,7 @@ int strait_stream_check(const struct strait_rank *r, int dst, int channel, struc
 int strait_packet_post(struct strait_packet *p, const struct strait_rank *r, int dst, int channel,
                        struct strait_error *err)
 {
-    if (!is_all_away(atomic_fetch_add_explicit(&p->n_refs, ONE_MESSAGE, memory_order_relaxed)))
+    if (!is_all_away(count(p, ONE_MESSAGE)))
         return 0;
     return strait_error_set(err, STRAIT_ERR_BACKEND, NULL,
                             "rank %d sends to rank %d on channel %d a packet that it does not hold "
@@ -80,5 +90,5 @@ int strait_packet_post(struct strait_packet *p, const struct strait_rank *r, int
 
 void strait_packet_landed(struct strait_packet *p)
 {
-    atomic_fetch_sub_explicit(&p->n_refs, ONE_MESSAGE, memory_order_relaxed);
+    count(p, -ONE_MESSAGE);
 }

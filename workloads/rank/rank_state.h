@@ -141,6 +141,11 @@ static inline struct strait_rank_state *strait_rank_state_of(const struct strait
 {
     return r->wrap;
 }
+/** Whether nothing of this run is done beside other threads: sizes alone, simulated. */
+static inline bool strait_rank_state_has_one_thread(const struct strait_rank *r)
+{
+    return !r->run->real_payload && !r->backend->is_measured;
+}
 /** Around what lanes share of log and counters. Those of a simulation take turns: they need no
  *  lock. */
 static inline void strait_rank_state_lock(struct strait_rank *r)

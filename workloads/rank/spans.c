@@ -363,25 +363,23 @@ static bool pack_newest(struct strait_spans *s)
     return true;
 }
 
-bool strait_spans_add(struct strait_spans *s, const struct strait_span *span)
+struct strait_span *strait_spans_room(struct strait_spans *s)
 {
-    assert(span->kind >= 0 && span->kind < STRAIT_N_SPAN_KINDS);
     const unsigned n_a_block = strait_spans_a_block(s);
     const unsigned at_first = n_a_block * (s->max_unpacked > 0 ? s->max_unpacked : 2);
     const unsigned most = s->n_blocks > 0 ? n_a_block : at_first;
     if (s->n_newest == most && !pack_newest(s))
-        return false;
+        return NULL;
     if (s->n_newest == s->cap_newest) {
         const unsigned grown = s->cap_newest + s->cap_newest / 4 + FIRST_SPANS;
         const unsigned cap = s->cap_newest == 0 ? FIRST_SPANS : grown < most ? grown : most;
         struct strait_span *more = realloc(s->newest, cap * sizeof(*more));
         if (!more)
-            return false;
+            return NULL;
         s->newest = more;
         s->cap_newest = cap;
     }
-    s->newest[s->n_newest++] = *span;
-    return true;
+    return &s->newest[s->n_newest];
 }
 
 void strait_spans_release(struct strait_spans *s)

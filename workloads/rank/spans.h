@@ -50,8 +50,22 @@ static inline unsigned strait_spans_a_block(const struct strait_spans *s)
     return s->n_a_block > 0 ? s->n_a_block : (unsigned)STRAIT_SPANS_BLOCK;
 }
 
-/** Append a span. Returns: false when memory ran out; those before stay. */
-bool strait_spans_add(struct strait_spans *s, const struct strait_span *span);
+/** Make room for one more. Returns: where it comes; NULL when memory ran out, and those before
+ *  stay */
+struct strait_span *strait_spans_room(struct strait_spans *s);
+/** Append a span. Returns: false when memory ran out; those before stay. Inline, as is what calls
+ *  it for each message: a span whose fields were just written and is then copied waits until all
+ *  stores before are done. */
+static inline bool strait_spans_add(struct strait_spans *s, const struct strait_span *span)
+{
+    struct strait_span *to =
+        s->n_newest < s->cap_newest ? &s->newest[s->n_newest] : strait_spans_room(s);
+    if (!to)
+        return false;
+    *to = *span;
+    s->n_newest++;
+    return true;
+}
 void strait_spans_release(struct strait_spans *s);
 /** All blocks' packed bytes, one after the other: s->packed_bytes, to be freed. NULL when memory
  *  ran out. */
