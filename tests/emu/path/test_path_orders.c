@@ -150,8 +150,14 @@ static void trains(const struct path *p, const struct strait_path_order *wanted,
     CU_ASSERT_STRING_EQUAL(p->err.text, "0 of 64 packets arrived here, too few to see a rate");
 }
 
-#define BURST(count) {.n = (count), .payload_bytes = 1472}
-#define APART(count, every_s) {.n = (count), .payload_bytes = 24, .gap_s = (every_s)}
+#define BURST(count)                                                                               \
+    {                                                                                              \
+        .n = (count), .payload_bytes = 1472                                                        \
+    }
+#define APART(count, every_s)                                                                      \
+    {                                                                                              \
+        .n = (count), .payload_bytes = 24, .gap_s = (every_s)                                      \
+    }
 
 /* Delays go evenly from -j to j; without the first and last twentieth, over 1.8. */
 static double jitter_of(double j, int n)
