@@ -237,6 +237,33 @@ static void host(void)
     program_tear_down(&program);
 }
 
+/* The memory as a link: rows of 64 B to 64 KiB, twice as long each, none faster than one piece. */
+static void gathered(void)
+{
+    set_up();
+    struct said s = CALL("calibrate", "host", "weights.f32", "--codec", "none", "--gather",
+                         "--json", "--repeats", "1");
+    CU_ASSERT_EQUAL_FATAL(s.status, 0);
+    json_t *file = json_loads(s.out, 0, NULL), *pair;
+    const json_t *link = json_object_get(json_object_get(file, "machine"), "link");
+    const json_t *pairs = json_object_get(link, "gather");
+    size_t i;
+    CU_ASSERT_TRUE(json_is_true(json_object_get(link, "in_memory")));
+    CU_ASSERT_PTR_NOT_NULL(strstr(json_string_value(json_object_get(link, "rate")), " MB/s"));
+    CU_ASSERT_EQUAL(json_array_size(pairs), 11);
+    json_array_foreach (pairs, i, pair) {
+        const double share = json_number_value(json_array_get(pair, 1));
+        CU_ASSERT_EQUAL(json_number_value(json_array_get(pair, 0)), (double)(64u << i));
+        CU_ASSERT(share > 0 && share <= 1);
+    }
+    CU_ASSERT_PTR_NOT_NULL(
+        strstr(json_string_value(json_object_get(json_object_get(file, "sources"), "link")),
+               "median of 1 over memory that no cache holds: copies of an eighth of it"));
+    json_decref(file);
+    said_release(&s);
+    program_tear_down(&program);
+}
+
 static size_t n_entries(const char *name)
 {
     struct strait_profile *p = NULL;
@@ -364,6 +391,7 @@ static const struct strait_test tests[] = {
     {"the table fits 120 columns", narrow},
     {"a benchmark gives ratios, errors and a reference", bench},
     {"a calibration is a profile that loads", calibrate},
+    {"memory as a link has rows of eleven lengths", gathered},
     {"a folder with a manifest is measured by its shapes", folder},
     {"a machine is measured, and its codecs' times are taken", host},
     {"a profile is appended to", append},
