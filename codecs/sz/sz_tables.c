@@ -9,7 +9,8 @@ STRAIT_CLONED
 static int32_t scale(uint16_t *restrict f, const uint32_t *restrict n, unsigned n_symbols,
                      uint64_t total, uint64_t target)
 {
-    const double factor = (double)((target << 32) / total);
+    const uint64_t whole = (target << 32) / total;
+    const double factor = (double)whole;
     int32_t sum = 0;
     for (unsigned i = 0; i < n_symbols; i++) {
         const int32_t scaled = (int32_t)((n[i] * factor + 0x1p31) * 0x1p-32);

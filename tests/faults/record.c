@@ -13,7 +13,6 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -106,7 +105,8 @@ static void put(const char *format, va_list args)
     if (!is_new(line))
         return;
     line[n++] = '\n';
-    const size_t at = atomic_fetch_add((_Atomic(size_t) *)record.lines, (size_t)n) + sizeof(size_t);
+    size_t *used = (size_t *)record.lines; /* shared by all processes */
+    const size_t at = __atomic_fetch_add(used, (size_t)n, __ATOMIC_SEQ_CST) + sizeof(size_t);
     if (at + (size_t)n <= RECORD_BYTES)
         memcpy(record.lines + at, line, (size_t)n);
 }
