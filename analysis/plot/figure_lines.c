@@ -33,7 +33,7 @@ static struct strait_plot_style style_of(const struct strait_sheet *s, const cha
     size_t k;
     if (strcmp(label, "no compression") == 0) {
         json_decref(seen);
-        return (struct strait_plot_style){"#000000", 0, 0, size};
+        return (struct strait_plot_style){"#000000", 0, 0, size, 0};
     }
     for (size_t p = 0; p < strait_sheet_n_panels(s->figure); p++)
         json_array_foreach (json_object_get(panel_at(s, p), "lines"), k, line)
@@ -43,7 +43,7 @@ static struct strait_plot_style style_of(const struct strait_sheet *s, const cha
                                     json_integer((json_int_t)json_object_size(seen)));
     const size_t i = (size_t)json_integer_value(json_object_get(seen, label));
     json_decref(seen);
-    return (struct strait_plot_style){strait_plot_color(i), i / 7 % 5, i % 5, size};
+    return (struct strait_plot_style){strait_plot_color(i), i / 7 % 5, i % 5, size, 0};
 }
 
 static void put_number(FILE *out, const json_t *value)

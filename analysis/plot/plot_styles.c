@@ -42,7 +42,8 @@ struct strait_plot_style *strait_plot_styles(const struct strait_grid *g)
             const size_t i = plain ? n_plain++ : by_family ? member[c] : n++ / N_COLORS;
             const size_t color = by_family ? family[c] : (n - 1) % N_COLORS;
             styles[c] = (struct strait_plot_style){plain ? "#000000" : strait_plot_color(color),
-                                                   (i + i / N_DASHES) % N_DASHES, i % N_DASHES, 0};
+                                                   (i + i / N_DASHES) % N_DASHES, i % N_DASHES, 0,
+                                                   i / N_DASHES};
         }
     } else {
         free(styles);
@@ -56,7 +57,7 @@ struct strait_plot_style *strait_plot_styles(const struct strait_grid *g)
 struct strait_plot_style strait_plot_style_at(size_t i)
 {
     return (struct strait_plot_style){strait_plot_color(i % N_COLORS), i % N_DASHES, i % N_DASHES,
-                                      0};
+                                      0, 0};
 }
 
 void strait_plot_put_style(FILE *out, const struct strait_plot_style *style,
@@ -66,10 +67,9 @@ void strait_plot_put_style(FILE *out, const struct strait_plot_style *style,
     static const int points[][N_DASHES] = {{7, 5, 9, 11, 13}, {6, 4, 8, 10, 12}, {1, 2, 3, 1, 2}};
     static const char *const dashes[N_DASHES] = {"1", "'-'", "'.'", "'_-'", "'-..'"};
     const double size = style->size > 0 ? style->size : 1.2;
-    const size_t turn = (style->dash + N_DASHES - style->point) % N_DASHES;
     if (drawing == STRAIT_PLOT_DOTS)
         fprintf(out, "with points pt %d ps %.3g lc rgb '%s'",
-                points[turn < 2 ? turn : 2][style->point], size, style->color);
+                points[style->turn < 2 ? style->turn : 2][style->point], size, style->color);
     else if (drawing == STRAIT_PLOT_LINE)
         fprintf(out, "with lines lw 2.4 dt %s lc rgb '%s'", dashes[style->dash], style->color);
     else

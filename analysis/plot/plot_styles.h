@@ -9,6 +9,7 @@ struct strait_plot_style {
     const char *color;
     size_t dash, point;
     double size; /* of points; 0: 1.2 */
+    size_t turn; /* of dots: 0 filled, 1 hollow, else of lines */
 };
 
 /** A style for each codec of a grid, all different up to 175 of them, as dots up to 91: a new
