@@ -202,7 +202,62 @@ static void test_bounds(void)
     }
 }
 
+/* Three intervals, found or perhaps: a single count, some, and up to the last. */
+static void test_several(void)
+{
+    struct strait_interval three[] = {{3, 3}, {5, 7}, {60, 64}}, two[] = {{2, 2}, {9, 9}};
+    const struct strait_breakeven found = {three, 3, 1, 64, true}, pair = {two, 2, 1, 64, false},
+                                  none = {NULL, 0, 1, 64, true};
+    struct strait_breakeven_bounds in = {&found, &none};
+    char text[128];
+    CU_ASSERT_STRING_EQUAL(strait_breakeven_text(text, sizeof(text), &found, NULL),
+                           "at 3, at 5-7 and from 60 clients on (1-64 looked at)");
+    CU_ASSERT_STRING_EQUAL(strait_breakeven_text(text, sizeof(text), &pair, NULL),
+                           "at 2 and at 9 (1-64 looked at, by bisection)");
+    CU_ASSERT_STRING_EQUAL(strait_breakeven_text(text, sizeof(text), &none, &in),
+                           "never (1-64 clients), perhaps at 3, at 5-7 and from 60 on");
+    in.perhaps = &pair;
+    CU_ASSERT_STRING_EQUAL(strait_breakeven_text(text, sizeof(text), &none, &in),
+                           "never (1-64 clients), perhaps at 2 and at 9");
+}
+
+/* As many counts as are all looked at, and one more. */
+static void test_most_counts(void)
+{
+    for (long extra = 0; extra < 2; extra++) {
+        const long ends[] = {5, 5 + STRAIT_BREAKEVEN_MAX_COUNTS - 1 + extra};
+        struct world w = {slow, plain, 0, -1};
+        struct strait_breakeven b;
+        CU_ASSERT_EQUAL_FATAL(strait_breakeven_find(&b, ends, 2, times, &w, NULL), 0);
+        CU_ASSERT_EQUAL(b.every_count, extra == 0);
+        CU_ASSERT_EQUAL(w.n_calls, extra ? 2 : STRAIT_BREAKEVEN_MAX_COUNTS);
+        CU_ASSERT_EQUAL(b.first, ends[0]);
+        CU_ASSERT_EQUAL(b.last, ends[1]);
+        strait_breakeven_release(&b);
+    }
+}
+
+/* A billionth is rounding, two are a gain; a failure within a bisection is passed on. */
+static void test_edges(void)
+{
+    static const long far[] = {1, 1024};
+    struct strait_error err = {0};
+    struct strait_breakeven b;
+    struct world w = {coded, plain, 0, 512}; /* half-way, the first that is halved */
+    CU_ASSERT_FALSE(strait_breakeven_pays(1 - 0.5e-9, 1));
+    CU_ASSERT_TRUE(strait_breakeven_pays(1 - 2e-9, 1));
+    CU_ASSERT_FALSE(strait_breakeven_pays(0, 0));
+    CU_ASSERT_EQUAL(strait_breakeven_find(&b, far, 2, times, &w, &err), -1);
+    CU_ASSERT_STRING_EQUAL(err.text, "broke at 512");
+    CU_ASSERT_EQUAL(w.n_calls, 3);
+    CU_ASSERT_PTR_NULL(b.pays);
+    CU_ASSERT_EQUAL(b.n, 0);
+}
+
 static const struct strait_test tests[] = {
+    {"several gains are listed, and a single count as one", test_several},
+    {"256 counts are all looked at, and one more is not", test_most_counts},
+    {"what is rounding is no gain, and failures between counts are passed on", test_edges},
     {"an edge stands with the counts between which it lies", test_bounds},
     {"one crossing is found to the client", test_one},
     {"a gain that vanishes and comes back is two intervals", test_two},

@@ -322,7 +322,52 @@ static void seconds_and_bytes(void)
         CU_ASSERT_STRING_EQUAL(strait_bytes_text(buf, bytes[i].value), bytes[i].text);
 }
 
+/* Columns of a letter of two bytes or more in UTF-8. */
+static size_t width_of_letter(unsigned c)
+{
+    char text[5] = "";
+    if (c < 0x800)
+        snprintf(text, sizeof(text), "%c%c", (int)(0xc0 | c >> 6), (int)(0x80 | (c & 0x3f)));
+    else if (c < 0x10000)
+        snprintf(text, sizeof(text), "%c%c%c", (int)(0xe0 | c >> 12), (int)(0x80 | (c >> 6 & 0x3f)),
+                 (int)(0x80 | (c & 0x3f)));
+    else
+        snprintf(text, sizeof(text), "%c%c%c%c", (int)(0xf0 | c >> 18),
+                 (int)(0x80 | (c >> 12 & 0x3f)), (int)(0x80 | (c >> 6 & 0x3f)),
+                 (int)(0x80 | (c & 0x3f)));
+    strait_test_context("U+%X", c);
+    return strait_text_width(text);
+}
+
+/* At and just beyond the ends of what takes no column, and of what takes two. A byte that begins a
+ * letter and has no rest of it is a letter. */
+static void letters(void)
+{
+    static const struct {
+        unsigned first, last;
+        size_t width;
+    } ranges[] = {{0x300, 0x36f, 0},   {0x200b, 0x200f, 0},   {0xfeff, 0xfeff, 0},
+                  {0xfe00, 0xfe0f, 0}, {0x1100, 0x115f, 2},   {0x2e80, 0xa4cf, 2},
+                  {0xac00, 0xd7a3, 2}, {0xf900, 0xfaff, 2},   {0xfe30, 0xfe6f, 2},
+                  {0xff01, 0xff60, 2}, {0x1f300, 0x1faff, 2}, {0x20000, 0x3fffd, 2}};
+    for (size_t i = 0; i < sizeof(ranges) / sizeof(*ranges); i++) {
+        const unsigned first = ranges[i].first, last = ranges[i].last;
+        CU_ASSERT_EQUAL(width_of_letter(first), ranges[i].width);
+        CU_ASSERT_EQUAL(width_of_letter(last), ranges[i].width);
+        if (first != 0xff01) /* before it is one that nobody has */
+            CU_ASSERT_EQUAL(width_of_letter(first - 1), 1);
+        if (last != 0xfeff)
+            CU_ASSERT_EQUAL(width_of_letter(last + 1), 1);
+    }
+    CU_ASSERT_EQUAL(strait_text_width(""), 0);
+    CU_ASSERT_EQUAL(strait_text_width("\xe4x"), 2);
+    CU_ASSERT_EQUAL(strait_text_width("\xe6\xbcx"), 3);
+    CU_ASSERT_EQUAL(strait_text_width("\xf0\x9f\x98"), 3);
+    CU_ASSERT_EQUAL(strait_text_width("\xc3\xa4\xe6\xbc\xa2\xf0\x9f\x98\x80."), 1 + 2 + 2 + 1);
+}
+
 static const struct strait_test tests[] = {
+    {"letters take no column, one or two", letters},
     {"numbers have their digits", numbers_as_text},
     {"seconds and bytes have the unit that their size wants", seconds_and_bytes},
     {"a column that says the same everywhere is left out where that is said", omitted},

@@ -122,7 +122,32 @@ static void filters(void)
     json_decref(columns);
 }
 
+/* What ends so: of rows themselves first, then of settings, the first of several. */
+static void endings(void)
+{
+    static const struct {
+        const char *end, *found;
+    } cases[] = {{"round_s", "/round_s"},
+                 {"rtt", "/network/client/rtt"},
+                 {"range", "/codec/bound/range"},
+                 {"client/rtt", NULL},
+                 {"tt", NULL},
+                 {"rt", NULL},
+                 {"", NULL}};
+    json_t *columns = columns_of();
+    char buf[STRAIT_JSON_POINTER_MAX];
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        strait_test_context("%s", cases[i].end);
+        const bool found = strait_column_ending(buf, columns, cases[i].end);
+        CU_ASSERT_EQUAL(found, cases[i].found != NULL);
+        if (cases[i].found)
+            CU_ASSERT_STRING_EQUAL(buf, cases[i].found);
+    }
+    json_decref(columns);
+}
+
 static const struct strait_test tests[] = {
+    {"the last word of a pointer is enough", endings},
     {"settings are those of the resolved point", settings},
     {"numbers have their pointers, and the speed-up of the setting", numbers},
     {"filters take rows with a value, and tell the others", filters},

@@ -79,6 +79,55 @@ static void between(void)
     json_decref(rows);
 }
 
+/* With one seed there is a figure, but no interval; with none of either, nothing. */
+static void one_seed(void)
+{
+    char text[256];
+    json_t *speedups = json_pack("[[i, f, n, n], [i, f, n, n]]", 2, 0.5, 8, 2.0);
+    CU_ASSERT_STRING_EQUAL(strait_target_pays_text(text, sizeof(text), speedups),
+                           "pays from 8 clients on, between counts from about 4 (one seed: no "
+                           "interval) (2, 8 clients run)");
+    json_array_clear(speedups);
+    CU_ASSERT_STRING_EQUAL(strait_target_pays_text(text, sizeof(text), speedups), "");
+    /* exactly as quick is no gain */
+    json_array_append_new(speedups, json_pack("[i, f, f, f]", 2, 1.0, 0.9, 1.1));
+    CU_ASSERT_STRING_EQUAL(strait_target_pays_text(text, sizeof(text), speedups),
+                           "never pays (2 clients run)");
+    /* 1 at 2 clients: the line leaves 1 there; one edge is unknown */
+    json_array_append_new(speedups, json_pack("[i, f, f, n]", 8, 2.0, 1.5));
+    CU_ASSERT_STRING_EQUAL(strait_target_pays_text(text, sizeof(text), speedups),
+                           "pays from 8 clients on, between counts from about 2 (one seed: no "
+                           "interval) (2, 8 clients run)");
+    json_decref(speedups);
+}
+
+/* Rows of one seed have no interval; of two that differ in number neither; without a target there
+ * is no ratio at all. */
+static void pairs(void)
+{
+    json_t *rows = json_array(), *ratio;
+    add(rows, "none", 3, 10, 10);
+    add(rows, "fp16", 3, 5, 5);
+    json_t *with = json_array_get(rows, 1), *without = json_array_get(rows, 0);
+    json_t *training = json_object_get(with, "training");
+    ratio = strait_target_speedup(with, without);
+    CU_ASSERT_EQUAL(json_integer_value(json_array_get(ratio, 0)), 3);
+    for (size_t i = 1; i < 4; i++) /* both seeds say 2 */
+        CU_ASSERT_DOUBLE_EQUAL(json_number_value(json_array_get(ratio, i)), 2, 1e-12);
+    json_decref(ratio);
+    json_array_remove(
+        json_object_get(json_object_get(json_object_get(training, "spread"), "reached_s"), "each"),
+        1);
+    ratio = strait_target_speedup(with, without);
+    CU_ASSERT_DOUBLE_EQUAL(json_number_value(json_array_get(ratio, 1)), 2, 1e-12);
+    CU_ASSERT(json_is_null(json_array_get(ratio, 2)) && json_is_null(json_array_get(ratio, 3)));
+    json_decref(ratio);
+    json_object_del(training, "until");
+    CU_ASSERT_PTR_NULL(strait_target_speedup(with, without));
+    CU_ASSERT_PTR_NULL(strait_target_speedup(without, with));
+    json_decref(rows);
+}
+
 static void ends(void)
 {
     json_t *rows = json_array();
@@ -101,6 +150,8 @@ static void ends(void)
 static const struct strait_test tests[] = {
     {"a codec pays from the count on from which every known time is shorter", counts},
     {"between the counts that were run the crossing is interpolated", between},
+    {"one seed has no interval", one_seed},
+    {"seeds are held against seeds, one by one", pairs},
     {"what never, always or only somewhere pays, and what is unknown, is said", ends},
 };
 STRAIT_SUITE("analysis/training/target", tests);

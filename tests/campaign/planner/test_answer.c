@@ -301,6 +301,37 @@ static json_t *answer(const char *rest)
     return a;
 }
 
+/* The slowest is the cheapest. What would be quicker, and differs in one thing alone, comes by what
+ * it saves, which is not the order of the candidates. */
+static void steps(void)
+{
+    static const char *const texts[] = {"server rate 10 Gbps instead of 1 Gbps",
+                                        "server rate 2 Gbps instead of 1 Gbps",
+                                        "client rtt 20 ms instead of 40 ms"};
+    set_up();
+    json_t *a = answer("\"target\": {\"round\": \"1000 s\"}, \"prices\": {\"per_hour\": "
+                       "{\"/network/server/rate\": {\"2 Gbps\": \"500 EUR/h\", \"10 Gbps\": \"1000 "
+                       "EUR/h\"}, \"/network/client/rtt\": {\"20 ms\": \"1 EUR/h\"}}}, \"vary\": "
+                       "{\"/network/server/rate\": [\"1 Gbps\", \"2 Gbps\", \"10 Gbps\"], "
+                       "\"/network/client/rtt\": [\"40 ms\", \"20 ms\"]}"),
+           *buy = json_object_get(a, "buy");
+    const double saved[] = {slow_s() - fast_s(), 4 * (model_bytes + FRAME) / GOODPUT, 0.020},
+                 more[] = {1000, 500, 1};
+    CU_ASSERT_EQUAL_FATAL(json_array_size(buy), 3);
+    for (size_t i = 0; i < 3; i++) {
+        const json_t *step = json_array_get(buy, i);
+        CU_ASSERT_STRING_EQUAL(strait_text_of(step, "text"), texts[i]);
+        CU_ASSERT_DOUBLE_EQUAL(strait_row_number(step, "saves_s"), saved[i], 1e-9);
+        CU_ASSERT_DOUBLE_EQUAL(strait_row_number(step, "round_s"), slow_s() - saved[i], 1e-9);
+        CU_ASSERT_DOUBLE_EQUAL(strait_row_number(step, "more_per_hour"), more[i], 1e-9);
+        CU_ASSERT_STRING_EQUAL(strait_text_of(step, "pointer"),
+                               i < 2 ? "/network/server/rate" : "/network/client/rtt");
+        CU_ASSERT_STRING_EQUAL(strait_text_of(step, "from"), i < 2 ? "1 Gbps" : "40 ms");
+    }
+    json_decref(a);
+    tear_down();
+}
+
 static const char *name_of(const json_t *ranked, size_t i)
 {
     return strait_text_of(json_array_get(ranked, i), "name");
@@ -420,6 +451,7 @@ static const struct strait_test tests[] = {
     {"values that do not go together are named", combinations},
     {"what is worse in digits that nobody sees is on no front", front},
     {"the answer says what to buy and what limits", whole},
+    {"what to buy next comes by what it saves", steps},
     {"the answer is a sentence of what was found", sentences},
     {"what no experiment takes is left out and counted", left_out},
     {"wrong plan files are refused by name", refusals},

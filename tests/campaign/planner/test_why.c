@@ -4,6 +4,8 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
 #include "analysis/fields.h"
 #include "campaign/backends.h"
 #include "campaign/planner/what_if.h"
@@ -162,6 +164,81 @@ static void codecs(void)
     tear_down();
 }
 
+/* Two of four clients are at another site than the server, over a link of 1 Gbps; all ports but
+ * those of one kind have 100 Gbps. What crosses that kind is two models each way. */
+static void sites(void)
+{
+    static const struct {
+        const char *network;
+        enum strait_faster narrow, broad;
+    } cases[] = {
+        {"\"site\": [{\"ranks\": 2, \"rate\": \"100 Gbps\", \"rtt\": \"10 ms\"}, {\"ranks\": 2, "
+         "\"rate\": \"100 Gbps\"}], \"between\": [{\"from\": 0, \"to\": 1, \"rate\": \"1 Gbps\", "
+         "\"rtt\": \"50 ms\"}]",
+         STRAIT_FASTER_BETWEEN_SITES, STRAIT_FASTER_SITES},
+        {"\"site\": [{\"ranks\": 2, \"rate\": \"1 Gbps\", \"rtt\": \"20 ms\"}, {\"ranks\": 2, "
+         "\"rate\": \"1 Gbps\", \"rtt\": \"40 ms\"}]",
+         STRAIT_FASTER_SITES, STRAIT_FASTER_COMPUTE}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        char text[512];
+        struct strait_experiment *e;
+        struct strait_error err = {0};
+        set_up("\"none\"");
+        CU_ASSERT_EQUAL_FATAL(strait_experiment_read(&e, "test.json", point, &err), 0);
+        CU_ASSERT_FALSE(strait_faster_applies(STRAIT_FASTER_SITES, e));
+        CU_ASSERT_FALSE(strait_faster_applies(STRAIT_FASTER_BETWEEN_SITES, e));
+        strait_experiment_free(e);
+        snprintf(text, sizeof(text),
+                 "{\"topology\": \"sites\", \"overhead\": \"0 B\", \"client\": {\"rate\": \"100 "
+                 "Gbps\"}, \"server\": {\"rate\": \"100 Gbps\", \"site\": 1}, %s}",
+                 cases[i].network);
+        json_object_set_new(point, "network", json_loads(text, 0, NULL));
+        strait_test_context("%s", text);
+        CU_ASSERT_EQUAL_FATAL(strait_experiment_read(&e, "test.json", point, &err), 0);
+        CU_ASSERT_TRUE(strait_faster_applies(STRAIT_FASTER_SITES, e));
+        CU_ASSERT_EQUAL(strait_faster_applies(STRAIT_FASTER_BETWEEN_SITES, e), i == 0);
+        CU_ASSERT_TRUE(strait_faster_applies(STRAIT_FASTER_DELAYS, e));
+        strait_experiment_free(e);
+        const double now_s = 4 * message_s + 0.060 + N_STEPS * step_s + N_CLIENTS * add_s;
+        same(round_s(STRAIT_FASTER_NOTHING, 1), now_s);
+        same(round_s(cases[i].narrow, 2), now_s - 2 * message_s);
+        same(round_s(STRAIT_FASTER_DELAYS, 2), now_s - 0.030);
+        if (i == 0)
+            same(round_s(cases[i].broad, 2), now_s);
+        tear_down();
+    }
+}
+
+/* One client of four is 1.5 times as slow, two are 3 times; each has a port of its own. The two
+ * that are slowest become quicker, and the third one stays. */
+static void stragglers(void)
+{
+    struct strait_error err = {0};
+    struct strait_experiment *e;
+    char path[] = "/tmp/strait-slowness-XXXXXX";
+    const int fd = mkstemp(path);
+    CU_ASSERT_FATAL(fd >= 0);
+    CU_ASSERT(dprintf(fd, "slowness\n1\n1.5\n3\n3\n") > 0);
+    close(fd);
+    set_up("\"none\"");
+    CU_ASSERT_EQUAL_FATAL(strait_experiment_read(&e, "test.json", point, &err), 0);
+    CU_ASSERT_FALSE(strait_faster_applies(STRAIT_FASTER_STRAGGLER, e));
+    strait_experiment_free(e);
+    json_object_set_new(json_object_get(json_object_get(point, "network"), "server"), "rate",
+                        json_string("100 Gbps"));
+    json_object_set_new(point, "device", json_pack("{s:s}", "slowness", path));
+    CU_ASSERT_EQUAL_FATAL(strait_experiment_read(&e, "test.json", point, &err), 0);
+    CU_ASSERT_TRUE(strait_faster_applies(STRAIT_FASTER_STRAGGLER, e));
+    strait_experiment_free(e);
+    const double rest_s = 2 * message_s + 0.040 + N_CLIENTS * add_s, steps_s = N_STEPS * step_s;
+    same(round_s(STRAIT_FASTER_NOTHING, 2), rest_s + 3 * steps_s);
+    same(round_s(STRAIT_FASTER_STRAGGLER, 1.5), rest_s + 2 * steps_s);
+    same(round_s(STRAIT_FASTER_STRAGGLER, 100), rest_s + 1.5 * steps_s);
+    same(round_s(STRAIT_FASTER_COMPUTE, 2), rest_s + 1.5 * steps_s);
+    tear_down();
+    unlink(path);
+}
+
 /* What an experiment does not have is not tried; the largest gain comes first; each has what
  * would limit the round then. */
 static void order(void)
@@ -291,6 +368,8 @@ static const struct strait_test tests[] = {
     {"what the file calls clients is said beside their numbers", named},
     {"links that are twice as fast save what they carry", links},
     {"a port that changes or is shared is twice as fast too", ports},
+    {"sites' ports and the links between them are made faster apart", sites},
+    {"the slowest clients alone are made faster", stragglers},
     {"a faster link to the accelerator saves what crosses it", host_link},
     {"codecs that are twice as fast save half their time", codecs},
     {"the largest gain comes first", order},
