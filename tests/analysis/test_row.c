@@ -304,7 +304,117 @@ static void test_cost(void)
     }
 }
 
+/* Whether a row of it has exactly this approximation. */
+static bool notes(const struct fixture *f, const struct strait_row_context *c, const char *text)
+{
+    size_t i;
+    json_t *one, *row = strait_row_new(&f->point, c, NULL);
+    int n = 0;
+    CU_ASSERT_PTR_NOT_NULL_FATAL(row);
+    json_array_foreach (json_object_get(row, "approximations"), i, one)
+        n += strcmp(json_string_value(one), text) == 0;
+    json_decref(row);
+    CU_ASSERT(n <= 1);
+    return n == 1;
+}
+
+/* What is set in a fixture, and how the row says it; without it, the row does not. */
+static void test_notes(void)
+{
+    static double factors[3] = {1, 2, 3};
+    struct fixture f;
+    const struct strait_row_context context = {.backend = "fluid", .key = "k"};
+    struct strait_row_context other = context;
+    set_up(&f, "sz");
+#define NOTED(thing, value, without, text)                                                         \
+    do {                                                                                           \
+        CU_ASSERT_FALSE(notes(&f, &context, text));                                                \
+        thing = value;                                                                             \
+        CU_ASSERT_TRUE(notes(&f, &context, text));                                                 \
+        thing = without;                                                                           \
+    } while (0)
+    NOTED(f.experiment.compute_speed, 2, 1, "compute time is scaled to a device 2 times as fast");
+    f.experiment.slowness = factors;
+    NOTED(f.experiment.n_slowness, 3, 0,
+          "compute time is stretched by a table of 3 factors, one a client in turn");
+    NOTED(f.experiment.up.encode_speed, 2, 1,
+          "the codec is taken 2 times as fast as its profile says");
+    NOTED(f.experiment.down.encode_speed, 0.5, 1,
+          "the download codec is taken 0.5 times as fast as its profile says");
+    NOTED(f.point.has_one_ratio[0], true, false,
+          "the codec's profile has one ratio for all bounds: they change with the training, sizes "
+          "and times do not");
+    NOTED(f.point.has_one_ratio[1], true, false,
+          "the download codec's profile has one ratio for all bounds: they change with the "
+          "training, sizes and times do not");
+    NOTED(f.experiment.up.reference, true, false,
+          "the profile has no codec for changes of parameters: times and sizes are those of whole "
+          "ones");
+    NOTED(f.experiment.down.reference, true, false,
+          "the profile has no download codec for changes of parameters: times and sizes are those "
+          "of whole ones");
+    NOTED(f.point.speeds_of[1][0], 'x', 0,
+          "speeds of the download codec are those of x: the profile has none of its own");
+    NOTED(f.network.share_spread, 0.05, 0,
+          "no packet is sent: flows share links by keyed weights of 1 +- 5 %");
+    NOTED(f.point.shares_values, true, false,
+          "all clients send the same values: their own would not fit in memory");
+    other.backend = "emu";
+    CU_ASSERT_TRUE(notes(&f, &other, "replayed: what is sent are so many bytes of noise"));
+    other.backend = "mpi";
+    CU_ASSERT_TRUE(notes(&f, &other, "replayed: what is sent are so many bytes of noise"));
+    CU_ASSERT_FALSE(notes(&f, &context, "replayed: what is sent are so many bytes of noise"));
+    other = context;
+    other.no_sizes = "too many";
+    other.control = "unshaped";
+    CU_ASSERT_TRUE(notes(&f, &other, "negative control \"unshaped\": wrong on purpose"));
+    CU_ASSERT_TRUE(notes(&f, &other,
+                         "encoded sizes are the profile's ratios, no tensor is encoded: too many"));
+    /* encoded and decoded for real */
+    f.point.run.real_payload = f.point.run.measured_cost = true;
+    NOTED(f.network.share_spread, 0.05, 0,
+          "the spread of flow shares is TCP's own, not the keyed one of simulations");
+    CU_ASSERT_TRUE(notes(&f, &context, "every round sends the tensors of the same recorded step"));
+    CU_ASSERT_TRUE(notes(&f, &context, "every rank sends the same recorded values"));
+    NOTED(f.point.recorded_ratio, 0.5, NAN,
+          "every rank sends the same recorded values, where they are tiled an excerpt of its own");
+    f.point.shares_values = true;
+    CU_ASSERT_FALSE(notes(&f, &context, "every rank sends the same recorded values"));
+    tear_down(&f);
+}
+#undef NOTED
+
+/* A constant of named software counts as another job's unless model and device are its own. */
+static void test_software(void)
+{
+    static const char note[] = "\"deadline\" comes from another job, small on gpu (1 figure, error "
+                               "0.1 s)",
+                      of_two[] = "\"deadline\" comes from another job, large on gpu (2 figures, "
+                                 "error 0.1 s)";
+    const struct strait_row_context context = {.backend = "fluid", .key = "k"};
+    struct fixture f;
+    set_up(&f, "none");
+    json_t *estimated = json_pack("{s:{s:s, s:s, s:i, s:s}}", "deadline", "model", "small",
+                                  "device", "gpu", "figures", 1, "error", "0.1 s"),
+           *constant = json_object_get(estimated, "deadline");
+    f.experiment.estimated = estimated;
+    CU_ASSERT_FALSE(notes(&f, &context, note)); /* the strategy does not use it */
+    for (unsigned i = 0; i < f.experiment.strategy->n_params; i++)
+        if (strcmp(f.experiment.strategy->params[i].name, "deadline") == 0)
+            f.experiment.params[i] = 1;
+    CU_ASSERT_TRUE(notes(&f, &context, note));
+    json_object_set_new(f.experiment.json, "device", json_pack("{s:s}", "name", "gpu"));
+    CU_ASSERT_FALSE(notes(&f, &context, note));
+    json_object_set_new(constant, "model", json_string("large"));
+    json_object_set_new(constant, "figures", json_integer(2));
+    CU_ASSERT_TRUE(notes(&f, &context, of_two));
+    json_decref(estimated);
+    tear_down(&f);
+}
+
 static const struct strait_test tests[] = {
+    {"each approximation is said where there is one, and only there", test_notes},
+    {"constants of another job are said to be so", test_software},
     {"bytes go up and down, and the ratio is of what is compressed", test_bytes},
     {"times, rounds and where they go", test_times},
     {"what is not known is null on purpose", test_nulls},

@@ -7,6 +7,15 @@
 #include <unistd.h>
 #include "net_up.h"
 
+static void write_script(const struct program *p, const char *name, const char *says)
+{
+    char text[256], path[128];
+    snprintf(text, sizeof(text), "#!/bin/sh\n%s\n", says);
+    program_write(p, name, text);
+    snprintf(path, sizeof(path), "%s/%s", p->folder, name);
+    chmod(path, 0755);
+}
+
 /* Whatever this machine can, both commands find the same, and up agrees with them. */
 static void probe(void)
 {
@@ -14,7 +23,15 @@ static void probe(void)
     program_set_up(&p);
     program_write(&p, "net.json", experiment);
     struct said s = PROGRAM_CALL(&p, "net", "probe", "--json");
+    char before[4096], path[4300];
+    snprintf(before, sizeof(before), "%s", getenv("PATH"));
+    snprintf(path, sizeof(path), "%s:%s", p.folder, before);
+    write_script(&p, "gnuplot", "echo 'gnuplot 9 of a test'; echo and more");
+    setenv("PATH", path, 1);
     struct said doctor = PROGRAM_CALL(&p, "doctor", "--json");
+    setenv("PATH", before, 1);
+    CU_ASSERT_CONTAINS(doctor.out, "{\"what\":\"gnuplot\",\"good\":true,\"found\":\"gnuplot 9 of a "
+                                   "test\",\"hint\":\"\"}");
     struct said up_said = PROGRAM_CALL(&p, "net", "up", "net.json");
     json_t *all = json_loads(s.out, 0, NULL);
     const bool works = json_is_true(json_object_get(all, "works"));
@@ -40,15 +57,6 @@ static void probe(void)
     program_tear_down(&p);
 }
 
-static void write_kernel(const struct program *p, const char *name, const char *says)
-{
-    char text[256], path[128];
-    snprintf(text, sizeof(text), "#!/bin/sh\n%s\n", says);
-    program_write(p, name, text);
-    snprintf(path, sizeof(path), "%s/%s", p->folder, name);
-    chmod(path, 0755);
-}
-
 /* With scripts in the places of the guests' kernels, one of which says what a kernel that works
  * would, and no TUN device. Where this kernel has netem, emulation works without either. */
 static void doctor(void)
@@ -66,15 +74,17 @@ static void doctor(void)
     setenv("PATH", path, 1);
     setenv("STRAIT_VKERNEL", built, 1);
     setenv("XDG_CACHE_HOME", p.folder, 1);
-    write_kernel(&p, "linux.uml", bad);
+    write_script(&p, "linux.uml", bad);
     for (int works = 1; works >= 0; works--) { /* the second time it has learned otherwise */
-        write_kernel(&p, "built", works ? good : bad);
+        write_script(&p, "built", works ? good : bad);
+        write_script(&p, "gnuplot", works ? "echo 'gnuplot 9 of a test'" : "exit 1");
         struct said s = PROGRAM_CALL(&p, "doctor");
         const bool netem = strstr(s.out, "ok  netem") != NULL;
         CU_ASSERT_EQUAL(s.status, works || netem ? 0 : 3);
         CU_ASSERT_PTR_NOT_NULL(strstr(s.out, netem   ? "emulation works\n"
                                              : works ? "emulation works with --launcher vuml\n"
                                                      : "emulation does not work\n"));
+        CU_ASSERT_CONTAINS(s.out, works ? "ok  gnuplot" : "--  gnuplot");
         CU_ASSERT_PTR_NOT_NULL(strstr(s.out, works ? "ok  virtual time" : "--  virtual time"));
         CU_ASSERT_PTR_NOT_NULL(strstr(s.out, works ? "ok  User-Mode Linux" : "--  User-Mode"));
         CU_ASSERT(works || strstr(s.out, "(Kernel panic - not syncing: of the test)") != NULL);
