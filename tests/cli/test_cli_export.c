@@ -301,7 +301,16 @@ static void reported(void)
     char *page = program_read(&program, "page.html");
     CU_ASSERT_CONTAINS(page, "<title>A &lt;b&gt; &amp; c</title>");
     CU_ASSERT_CONTAINS(page, "<h2>One, two</h2>");
-    CU_ASSERT_CONTAINS(page, "uPlot");
+    /* what it needs stands in it: sheets of charts and page, and scripts before and behind */
+    static const char *const parts[] = {
+        "<style>\n.uplot, ", "\n/* Reports: light and dark",
+        "\n</style>\n<script>\n/*! https://github.com/leeoniya/uPlot", "<body>",
+        "<script>\n// Draws the figures of a report"};
+    const char *from = page;
+    for (size_t i = 0; i < sizeof(parts) / sizeof(*parts) && from; i++) {
+        CU_ASSERT_CONTAINS(from, parts[i]);
+        from = strstr(from, parts[i]);
+    }
     CU_ASSERT_CONTAINS(page,
                        "<svg class=\"timeline\" role=\"img\" aria-label=\"Timeline of 4 ranks");
     CU_ASSERT_CONTAINS(page, "strait report r --out page.html");

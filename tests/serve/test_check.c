@@ -1,9 +1,11 @@
 /* What is checked for real is small; what is larger is refused before anything is made. */
 #include "serve/check.h"
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -91,6 +93,35 @@ static void emulated(void)
     CU_ASSERT_EQUAL(rmdir(base), 0);
 }
 
+/* Where no file can grow nothing is emulated, and nothing is left. */
+static void no_room(void)
+{
+    static const char body[] = POINT("\"cnn\"", "2", "");
+    char base[] = "/tmp/strait-check-XXXXXX", folder[64], file[96];
+    struct strait_asked q;
+    struct strait_error err = {0};
+    struct rlimit before, none;
+    struct stat info;
+    CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(base));
+    snprintf(folder, sizeof(folder), "%s/check", base);
+    snprintf(file, sizeof(file), "%s/experiment.json", folder);
+    CU_ASSERT_EQUAL_FATAL(strait_asked_read(&q, body, sizeof(body) - 1, &err), 0);
+    CU_ASSERT_EQUAL_FATAL(getrlimit(RLIMIT_FSIZE, &before), 0);
+    none = (struct rlimit){.rlim_cur = 0, .rlim_max = before.rlim_max};
+    void (*const heeded)(int) = signal(SIGXFSZ, SIG_IGN);
+    setrlimit(RLIMIT_FSIZE, &none);
+    const json_t *answer = strait_check_run(folder, &q, &err);
+    setrlimit(RLIMIT_FSIZE, &before);
+    signal(SIGXFSZ, heeded);
+    CU_ASSERT_PTR_NULL(answer);
+    CU_ASSERT_EQUAL(err.code, STRAIT_ERR_SYSTEM);
+    CU_ASSERT_STRING_EQUAL(err.where, file);
+    CU_ASSERT_CONTAINS(err.text, "cannot write the experiment");
+    strait_asked_release(&q);
+    CU_ASSERT_NOT_EQUAL(stat(folder, &info), 0);
+    CU_ASSERT_EQUAL(rmdir(base), 0);
+}
+
 /* What a check that was ended left goes, with all that is in it. */
 static void cleared(void)
 {
@@ -111,6 +142,7 @@ static void cleared(void)
 static const struct strait_test tests[] = {
     {"what is too large for a check is refused", sizes},
     {"a check predicts and emulates its point", emulated},
+    {"an experiment that cannot be written is an error", no_room},
     {"what a check left is removed", cleared},
 };
 STRAIT_SUITE_WITH("serve/check", tests, .release = true);

@@ -35,14 +35,13 @@ static json_t *header(void)
     return json_pack(
         "{s:s, s:s, s:s, s:{s:s, s:{s:s, s:s, s:i, s:{s:{s:s}}}, s:{s:[s, s]}, s:{s:i}}, "
         "s:{s:{s:s, s:s}}, "
-        "s:{s:{s:s, s:s, s:s}}, s:{s:s}, s:{s:i}, s:s, s:[{s:s, s:n, s:[s, s, s, s, s, s, s, s]}]}",
+        "s:{s:{s:s, s:s, s:s}}, s:{s:s}, s:{s:i}, s:s, s:[{s:s, s:n}]}",
         "record", "header", "schema", STRAIT_RESULTS_SCHEMA, "sweep", "s", "experiment", "file",
         "e.json", "base", "model", "cnn", "codec", "none", "clients", 4, "network", "client",
         "rate", "1 Gbps", "vary", "/codec", "none", "sz", "set", "/rounds", 3, "constants", "rto",
         "value", "200 ms", "source", "RFC 6298", "profile", "as", "title", "the default", "machine",
         "a CPU", "source", "measured", "versions", "strait", "1.2", "machine", "cores", 2, "date",
-        "2026-01-01", "runs", "backend", "fluid", "control", "keys", "a", "b", "c", "d", "e", "f",
-        "g", "h");
+        "2026-01-01", "runs", "backend", "fluid", "control");
 }
 
 /* At each of two rates 2 and 4 clients without and with sz; `change` is made to the rows. */
@@ -56,14 +55,17 @@ static char *page_of(void (*change)(json_t *rows), const char *timeline)
     size_t len_bytes, i;
     CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(folder));
     CU_ASSERT_EQUAL_FATAL(strait_store_open(&store, folder, true, NULL), 0);
-    json_t *head = header(), *made = json_array(), *one;
-    CU_ASSERT_EQUAL(strait_store_begin(store, head, NULL), 0);
-    json_decref(head);
+    json_t *head = header(), *made = json_array(), *announced = json_array(), *one;
     for (i = 0; i < 8; i++)
         json_array_append_new(made, row(keys[i], i < 4 ? "1 Gbps" : "5 Gbps", i / 2 % 2 ? 4 : 2,
                                         i % 2 ? "sz" : "none", rounds_s[i]));
     if (change)
         change(made);
+    json_array_foreach (made, i, one)
+        json_array_append(announced, json_object_get(one, "key"));
+    json_object_set_new(json_array_get(json_object_get(head, "runs"), 0), "keys", announced);
+    CU_ASSERT_EQUAL(strait_store_begin(store, head, NULL), 0);
+    json_decref(head);
     json_array_foreach (made, i, one)
         CU_ASSERT_EQUAL(strait_store_add(store, one, NULL), 0);
     json_decref(made);
@@ -129,6 +131,12 @@ static void points(const json_t *line, const char *expected)
     free(text);
 }
 
+static void titled(const json_t *figure, size_t panel, const char *expected)
+{
+    const json_t *of = json_array_get(json_object_get(figure, "panels"), panel);
+    CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(of, "title")), expected);
+}
+
 /* Times with their intervals; speed-ups 6 / 3, 12 / 4, 2 / 2 and 5 / 2; of 4 clients the phases. */
 static void charts(void)
 {
@@ -146,6 +154,8 @@ static void charts(void)
     CU_ASSERT_EQUAL(json_array_size(json_object_get(figure, "panels")), 2); /* a rate each */
     points(at(figure, 0, 0), "[[0.0,6.0,null,null],[1.0,2.0,null,null]]");
     points(at(figure, 1, 0), "[[0.0,2.5,null,null],[1.0,1.0,null,null]]");
+    titled(figure, 0, "client rate 1 Gbps"); /* and not what is the same in all, or the codec */
+    titled(figure, 1, "client rate 5 Gbps");
     json_decref(figure);
     CU_ASSERT_CONTAINS(page, "Chart: time of a round. Its points are in the table below.");
     CU_ASSERT_CONTAINS(page, "Chart: speed-up over no compression.");
@@ -155,6 +165,33 @@ static void charts(void)
                        "a round (s)</td><td>4.000</td><td>3.500</td><td>4.500</td></tr>");
     /* each phase's seconds under a name that holds for all of them */
     CU_ASSERT_CONTAINS(page, "<td>transfer</td><td>critical path (s a round)</td><td>6.000</td>");
+    free(page);
+}
+
+/* Seven codecs at two rates, each with 2 and 4 clients: 1 to 28 s. */
+static void many(json_t *rows)
+{
+    char key[8], codec[16];
+    json_array_clear(rows);
+    for (int i = 0; i < 28; i++) {
+        snprintf(key, sizeof(key), "k%d", i);
+        snprintf(codec, sizeof(codec), "codec %d", i / 4);
+        json_array_append_new(
+            rows, row(key, i / 2 % 2 ? "5 Gbps" : "1 Gbps", i % 2 ? 4 : 2, codec, i + 1));
+    }
+}
+
+/* 14 lines are too many for one panel: a panel for each rate, and none for each codec. */
+static void panels(void)
+{
+    char *page = page_of(many, NULL);
+    json_t *figure = chart(page, 0);
+    CU_ASSERT_EQUAL_FATAL(json_array_size(json_object_get(figure, "panels")), 2);
+    titled(figure, 0, "client rate 1 Gbps");
+    titled(figure, 1, "client rate 5 Gbps");
+    points(at(figure, 0, 6), "[[2.0,25.0,24.5,25.5],[4.0,26.0,25.5,26.5]]");
+    points(at(figure, 1, 0), "[[2.0,3.0,2.5,3.5],[4.0,4.0,3.5,4.5]]");
+    json_decref(figure);
     free(page);
 }
 
@@ -233,6 +270,7 @@ static void quickest(void)
 
 static const struct strait_test tests[] = {
     {"charts have times, speed-ups and phases of the most clients", charts},
+    {"more lines than a panel holds make a panel for each setting", panels},
     {"the best point is told, and every point is listed", words},
     {"what it rests on stands once, with its source", sources},
     {"where nothing gains the quickest valid point is told", quickest},

@@ -267,7 +267,25 @@ static void in_other_shells(void)
         snprintf(script, sizeof(script), zsh, program.path);
         CU_ASSERT_EQUAL(strait_process_run(out, sizeof(out), run_zsh, NULL, 60, NULL), 0);
     }
-    struct said s = CALL("help", "--completion", "ksh");
+    program_tear_down(&program);
+}
+
+/* And a shell that has none is refused. */
+static void scripts(void)
+{
+    program_set_up(&program);
+    static const char *const shells[][2] = {{"bash", "# bash completion for strait: "},
+                                            {"zsh", "#compdef strait\n"},
+                                            {"fish", "# fish completion for strait: "}};
+    struct said s;
+    for (size_t i = 0; i < 3; i++) {
+        s = CALL("help", "--completion", shells[i][0]);
+        CU_ASSERT_EQUAL(s.status, 0);
+        CU_ASSERT_STRING_EQUAL(s.err, "");
+        CU_ASSERT_EQUAL(strncmp(s.out, shells[i][1], strlen(shells[i][1])), 0);
+        said_release(&s);
+    }
+    s = CALL("help", "--completion", "ksh");
     CU_ASSERT_EQUAL(s.status, 2);
     CU_ASSERT_STRING_EQUAL(s.err, "strait: help: expected bash, zsh or fish after --completion, "
                                   "found \"ksh\"\n");
@@ -284,5 +302,6 @@ static const struct strait_test tests[] = {
     {"commands, options, experiments, models, codecs and strategies are completed", candidates},
     {"bash completes words with = in them", in_bash},
     {"fish and zsh take their scripts", in_other_shells},
+    {"each shell has its script", scripts},
 };
 STRAIT_SUITE_WITH("cli/help/help", tests, .release = true);
