@@ -348,7 +348,52 @@ static void refused(void)
     }
 }
 
+/* What a figure would be without a constant of its software is what it is with that constant at
+ * nothing; a figure that is a claim does not count, and has no such. */
+static void without_constants(void)
+{
+    static const char job[] =
+        "{\"schema\":\"strait-experiment/1\",\"model\":\"resnet50\",\"device\":\"rtx2080ti\","
+        "\"software\":\"horovod\",\"strategy\":{\"name\":\"bsp\",\"rounds\":3},\"network\":{"
+        "\"client\":{\"rate\":\"100 Gbps\",\"rtt\":\"0.1 ms\"}},\"clients\":4}";
+    static const char *const rows[] = {
+        ROW("\"published\":0.3", "\"metric\":\"round_s\""),
+        ROW("\"published\":0.3",
+            "\"metric\":\"round_s\",\"set\":{\"/software/constants/launch\":\"0 s\"}"),
+        ROW("\"published\":0.3,\"kind\":\"up to\"", "\"metric\":\"round_s\"")};
+    char book[4096];
+    book_of(book, rows, 3);
+    program_set_up(&program);
+    program_write(&program, "e.json", job);
+    program_write(&program, "p.json", book);
+    struct said s = CALL("compare", "--published", "--figures", "p.json", "--json");
+    CU_ASSERT_EQUAL(s.status, 0);
+    json_t *json = json_loads(s.out, 0, NULL);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(json);
+    said_release(&s);
+    const json_t *launch = json_object_get(json_object_get(row(json, 0), "constants"), "launch"),
+                 *claimed = json_object_get(json_object_get(row(json, 2), "constants"), "launch");
+    CU_ASSERT(ours(json, 1) < ours(json, 0));
+    CU_ASSERT_DOUBLE_EQUAL(json_number_value(json_object_get(launch, "without")),
+                           json_number_value(json_object_get(row(json, 1), "relative")), 1e-12);
+    CU_ASSERT_EQUAL(json_number_value(json_object_get(launch, "value")), 2e-4);
+    CU_ASSERT_PTR_NOT_NULL(claimed);
+    CU_ASSERT_PTR_NULL(json_object_get(claimed, "without"));
+    CU_ASSERT_PTR_NULL(
+        json_object_get(json_object_get(row(json, 1), "constants"), "launch")); /* it is stated */
+    json_decref(json);
+    s = CALL("compare", "--published", "--figures", "p.json", "--json", "--no-worth");
+    json = json_loads(s.out, 0, NULL);
+    launch = json_object_get(json_object_get(row(json, 0), "constants"), "launch");
+    CU_ASSERT_PTR_NOT_NULL(launch);
+    CU_ASSERT_PTR_NULL(json_object_get(launch, "without"));
+    json_decref(json);
+    said_release(&s);
+    program_tear_down(&program);
+}
+
 static const struct strait_test tests[] = {
+    {"what a constant is worth is the figure without it", without_constants},
     {"figures are those of the setting, and claims are reached or not", figures},
     {"a range is reached where it begins and holds as published, not at one end alone", ranges},
     {"a figure may be the first value from which on ours is at most a limit", within},
