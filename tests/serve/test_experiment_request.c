@@ -181,6 +181,10 @@ static void tables(void)
     strait_asked_release(&q);
     refused("{\"experiment\": {\"model\": \"cnn\", \"clients\": 2, " REST "}, \"slowness\": 3}",
             "body#/slowness", "expected an array");
+    /* and whatever is wrong in one is said of the body's key, not of the file that stands for it */
+    refused("{\"experiment\": {\"model\": \"cnn\", \"clients\": 2, " REST
+            "}, \"slowness\": [1, 0]}",
+            "slowness:3", "expected");
 }
 
 static const struct strait_test tests[] = {
