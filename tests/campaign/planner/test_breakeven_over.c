@@ -150,7 +150,37 @@ static void clients_of_a_list(void)
     json_decref(record);
 }
 
+/* Values are in the unit of the file: from half of what is there on. */
+static void units(void)
+{
+    static const struct {
+        const char *pointer, *network, *first;
+    } cases[] = {
+        {"/network/overhead",
+         "{\"overhead\": \"400 B\", \"client\": {\"rate\": \"100 Mbps\"}, \"server\": "
+         "{\"rate\": \"10 Gbps\"}}",
+         "200 B"},
+        {"/device/add", CLIENT("100 Mbps", "1 ms") ", \"device\": {\"add\": \"1 GB/s\"}",
+         "500000000 B/s"},
+        {"/strategy/share_spread",
+         CLIENT("100 Mbps", "1 ms") ", \"strategy\": {\"name\": \"fedavg\", \"rounds\": 1, "
+                                    "\"local_steps\": 1, \"share_spread\": \"3 %\"}",
+         "1.5 %"},
+        {"/network/client/rtt", CLIENT("100 Mbps", "3 ms"), "0.0015 s"},
+        {"/network/server/rate", CLIENT("100 Mbps", "3 ms"), "5e+11 bps"}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        strait_test_context("%s", cases[i].pointer);
+        json_t *record = search(cases[i].pointer, cases[i].network, 2);
+        const char *first = json_string_value(edge(record, 0, 0));
+        CU_ASSERT_STRING_EQUAL(first ? first : "nothing", cases[i].first);
+        CU_ASSERT_EQUAL(json_array_size(json_object_get(record, "pays")), 1);
+        CU_ASSERT_CONTAINS(strait_text_of(record, "text"), "always; ");
+        json_decref(record);
+    }
+}
+
 static const struct strait_test tests[] = {
+    {"values have the unit of the file", units},
     {"a codec pays up to a bandwidth", bandwidth},
     {"ports of an array are scaled together", ports},
     {"clients of a list are scaled together", clients_of_a_list},
