@@ -209,11 +209,11 @@ static size_t line_bytes(const char *text, size_t wrap)
     for (size_t i = 0; text[i]; i++) {
         if (((unsigned char)text[i] & 0xc0) == 0x80)
             continue; /* inside a letter of several bytes */
-        if (text[i] == ' ' && wrap > 0)
+        if (text[i] == ' ')
             end = i;
         if (wrap > 0 && n_letters++ == wrap)
             return end > 0 ? end : i;
-        if (text[i] == ',' && wrap > 0)
+        if (text[i] == ',')
             end = i + 1;
     }
     return strlen(text);

@@ -319,6 +319,13 @@ static void test_lists(void)
     s = CALL("list", "codecs", "--json");
     CU_ASSERT_EQUAL(s.out[0], '{');
     said_release(&s);
+    s = CALL("list", "codecs"); /* without bounds and parameters, and with some */
+    CU_ASSERT_CONTAINS(s.out,
+                       "\nnone          lossless       no             -                 -     ");
+    CU_ASSERT_CONTAINS(s.out,
+                       "\nlz4           lossless       no             -                 level=1, "
+                       "shuffle=byte ");
+    said_release(&s);
     program_tear_down(&program);
 }
 

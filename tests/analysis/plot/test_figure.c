@@ -356,6 +356,24 @@ static void refusals(void)
             "'/codec=codec 0' or --facet /codec");
 }
 
+/* What the lines of all panels have is said once, though each line stands in two panels. */
+static void lines_of_panels(void)
+{
+    const char *const facets[] = {"/network/client/rate"};
+    const struct strait_figure_question q = {.x = "/clients", .facets = facets, .n_facets = 1};
+    json_t *columns = json_array();
+    for (int i = 0; i < 8; i++)
+        json_array_append_new(columns, column(i / 4 ? "1 Gbps" : "2 Gbps", i / 2 % 2 ? 4 : 2,
+                                              i % 2 ? "x a=1,b=2" : "x a=1,b=3", i + 1.0));
+    json_t *figure = figure_of(columns, &q);
+    for (size_t i = 0; i < 2; i++) {
+        same(line(figure, i, 0), "label", "\"x b=3\"");
+        same(line(figure, i, 1), "label", "\"x b=2\"");
+    }
+    same(figure, "notes", "[\"all with a=1\",\"bands: 90 % intervals\"]");
+    json_decref(figure);
+}
+
 /* Advice is whole or left out: one of two values of 390 letters would not fit. */
 static void advice(void)
 {
@@ -377,6 +395,7 @@ static void advice(void)
 
 static const struct strait_test tests[] = {
     {"advice is not cut", advice},
+    {"what all lines of all panels have is said once", lines_of_panels},
     {"names that are short alike are told whole", alike_when_short},
     {"facets are panels, what else is varied lines", panels_and_lines},
     {"titles of panels are short", short_titles},
