@@ -1,4 +1,4 @@
-/* BBR as in Linux 6.1 tcp_bbr.c (Cardwell et al. 2016), without the detection of policers. */
+/* BBR as in Linux 6.1 tcp_bbr.c (Cardwell et al. 2016). */
 #include "tcp_parts.h"
 
 #include <math.h>
@@ -9,9 +9,15 @@ static const double HIGH_GAIN = 2885.0 / 1000 + 1.0 / 256, DRAIN_GAIN = 1000.0 /
 static const double CYCLE[] = {1.25, 0.75, 1, 1, 1, 1, 1, 1};
 enum { N_CYCLE = 8, RATE_ROUNDS = 10, FULL_ROUNDS = 3, EXTRA_ROUNDS = 5 };
 
-static double rate_of(const struct strait_connection *c)
+static double max_rate(const struct strait_connection *c)
 {
     return c->bbr.max_rate[0];
+}
+
+/* Linux bbr_bw. */
+static double rate_of(const struct strait_connection *c)
+{
+    return c->bbr.policer.is_found ? c->bbr.policer.rate : max_rate(c);
 }
 
 /* An emulation's connection has sent 12 bytes of greeting before time 0 (emu/process/connect.c):
@@ -72,9 +78,9 @@ static void note_rate(struct strait_bbr *b, double rate)
     }
 }
 
-static double product(const struct strait_connection *c, double gain)
+static double product(const struct strait_connection *c, double rate, double gain)
 {
-    return rate_of(c) > 0 ? ceil(gain * rate_of(c) * c->bbr.min_rtt_s) : c->initial;
+    return rate > 0 ? ceil(gain * rate * c->bbr.min_rtt_s) : c->initial;
 }
 
 /* Segments of a super-packet: Linux bbr_tso_segs_goal. */
@@ -93,7 +99,7 @@ static double quantized(const struct strait_connection *c, double window)
 
 static double inflight(const struct strait_connection *c, double gain)
 {
-    return quantized(c, product(c, gain));
+    return quantized(c, product(c, max_rate(c), gain));
 }
 
 static void set_pace(struct strait_connection *c, double gain)
@@ -137,8 +143,10 @@ static void update_rate(struct strait_connection *c, const struct strait_rate_sa
         b->is_round = true;
         b->conserves = false;
     }
+    if (strait_policer_ends(c, rs->lost > 0, rs->is_limited))
+        reset_mode(c);
     const double rate = rs->delivered / rs->interval_s;
-    if (!rs->is_limited || rate >= rate_of(c))
+    if (!rs->is_limited || rate >= max_rate(c))
         note_rate(b, rate);
 }
 
@@ -163,13 +171,19 @@ static void update_aggregation(struct strait_connection *c, const struct strait_
     b->extra[b->extra_at] = fmax(b->extra[b->extra_at], extra);
 }
 
+/* In the cycle of PROBE_BW; none where a policer was found. */
+static double cycle_gain(const struct strait_connection *c)
+{
+    return c->bbr.policer.is_found ? 1 : CYCLE[c->bbr.cycle];
+}
+
 static void update_phase(struct strait_connection *c, const struct strait_rate_sample *rs,
                          double now_s)
 {
     const struct strait_bbr *b = &c->bbr;
     if (b->mode != STRAIT_BBR_PROBE_BW)
         return;
-    const double gain = CYCLE[b->cycle], in_flight = in_flight_then(c, rs->prior_in_flight, now_s);
+    const double gain = cycle_gain(c), in_flight = in_flight_then(c, rs->prior_in_flight, now_s);
     const bool is_long = c->delivered_s - b->cycle_s > b->min_rtt_s;
     const bool is_over = gain > 1   ? is_long && (rs->lost > 0 || in_flight >= inflight(c, gain))
                          : gain < 1 ? is_long || in_flight <= inflight(c, 1)
@@ -183,8 +197,8 @@ static void update_mode(struct strait_connection *c, const struct strait_rate_sa
 {
     struct strait_bbr *b = &c->bbr;
     if (!b->is_full && b->is_round && !rs->is_limited) {
-        if (rate_of(c) >= FULL_GROWTH * b->full_rate) {
-            b->full_rate = rate_of(c);
+        if (max_rate(c) >= FULL_GROWTH * b->full_rate) {
+            b->full_rate = max_rate(c);
             b->full_rounds = 0;
         } else {
             b->is_full = ++b->full_rounds >= FULL_ROUNDS;
@@ -257,7 +271,7 @@ static void update_gains(struct strait_connection *c)
         b->window_gain = HIGH_GAIN;
         break;
     case STRAIT_BBR_PROBE_BW:
-        b->pacing_gain = CYCLE[b->cycle];
+        b->pacing_gain = cycle_gain(c);
         b->window_gain = WINDOW_GAIN;
         break;
     case STRAIT_BBR_PROBE_RTT:
@@ -294,7 +308,7 @@ static void set_window(struct strait_connection *c, const struct strait_rate_sam
     if (rs->acked > 0 && !recovers(c, rs)) {
         const double extra =
             b->is_full ? fmin(fmax(b->extra[0], b->extra[1]), rate_of(c) * EXTRA_S) : 0;
-        const double target = quantized(c, product(c, b->window_gain) + extra);
+        const double target = quantized(c, product(c, rate_of(c), b->window_gain) + extra);
         if (b->is_full)
             c->cwnd = fmin(c->cwnd + rs->acked, target);
         else if (c->cwnd < target || c->delivered < c->initial)
@@ -336,4 +350,14 @@ void strait_bbr_lost(struct strait_connection *c)
     c->bbr.before = STRAIT_TCP_LOSS;
     c->bbr.full_rate = 0;
     c->bbr.is_round = true;
+    if (strait_policer_ends(c, true, false))
+        reset_mode(c);
+}
+
+/* Linux bbr_undo_cwnd. */
+void strait_bbr_undone(struct strait_connection *c)
+{
+    c->bbr.full_rate = 0;
+    c->bbr.full_rounds = 0;
+    strait_policer_reset(c);
 }

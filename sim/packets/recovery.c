@@ -81,6 +81,7 @@ static void mark_lost(struct strait_connection *c, uint64_t seq)
     struct strait_segment *s = strait_segment_of(c, seq);
     if (s->flags & STRAIT_SEG_AGAIN)
         c->again--;
+    c->n_lost += !(s->flags & STRAIT_SEG_LOST) || s->flags & STRAIT_SEG_AGAIN;
     if (!(s->flags & STRAIT_SEG_LOST))
         c->lost++;
     s->flags &= ~(unsigned)STRAIT_SEG_AGAIN;
@@ -183,6 +184,8 @@ static void undo(struct strait_connection *c)
     c->ssthresh = fmax(c->ssthresh, c->prior_ssthresh);
     c->undoable = false;
     c->state = STRAIT_TCP_OPEN;
+    if (c->congestion == STRAIT_BBR)
+        strait_bbr_undone(c);
 }
 
 void strait_recovery_time_out(struct strait_connection *c, double now_s)

@@ -75,6 +75,14 @@ enum strait_bbr_mode {
     STRAIT_BBR_PROBE_RTT
 };
 
+/* What BBR knows of a policer: rate 0: of no interval yet. Segments, and segments/s. */
+struct strait_policer {
+    double rate, begin_ms, delivered; /* of this interval: when it began, delivered and lost then */
+    uint64_t lost;
+    int rounds; /* of this interval, or since the policer was found */
+    bool is_sampling, is_found;
+};
+
 struct strait_bbr {
     enum strait_bbr_mode mode;
     enum strait_tcp_state before;
@@ -85,6 +93,7 @@ struct strait_bbr {
     double extra[2], aggregate, aggregate_s; /* segments beyond what the rate explains */
     int full_rounds, cycle, extra_rounds, extra_at;
     bool is_round, is_full, conserves, restarts, probe_round_done;
+    struct strait_policer policer;
 };
 
 struct strait_connection {
@@ -152,7 +161,7 @@ struct strait_connection {
     struct strait_packet_on_wire *burst_first, *burst_last; /* its segments, until it is complete */
     uint64_t burst_seq;                                     /* its first one */
     bool is_held;                                           /* until one has left the own port */
-    uint64_t n_sent;
+    uint64_t n_sent, n_lost; /* of all times; the latter Linux tp->lost */
     struct strait_cubic cubic;
     struct strait_hystart hystart;
     struct strait_bbr bbr;
@@ -253,3 +262,7 @@ void strait_bbr_ack(struct strait_connection *c, const struct strait_rate_sample
 void strait_bbr_start(struct strait_connection *c, double now_s); /* after idleness */
 void strait_bbr_save(struct strait_connection *c);
 void strait_bbr_lost(struct strait_connection *c);
+void strait_bbr_undone(struct strait_connection *c);
+/* policer.c, with each sample. True: a policer that was found is to be forgotten now. */
+bool strait_policer_ends(struct strait_connection *c, bool lost, bool is_limited);
+void strait_policer_reset(struct strait_connection *c);
