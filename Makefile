@@ -189,7 +189,7 @@ strategies: all vkernel
 # What intervals are made of, and whether they hold: settings drawn by two seeds, emulated in
 # virtual time, some seconds each. What was emulated is kept; coverage-again predicts it anew.
 LEARN_SEEDS ?= 31 41 57 61 73
-CHECK_SEED  ?= 101
+CHECK_SEED  ?= 109
 N_LEARN     ?= 120
 N_CHECK     ?= 120
 COVERAGE   := results/coverage
