@@ -13,8 +13,8 @@ struct strait_plot_style {
 };
 
 /** A style for each codec of a grid, all different up to 175 of them, as dots up to 91: a new
- *  array, to be freed; NULL when memory ran out. Without compression: black. Where there are few enough, codecs that
- *  differ in their bound alone share a colour. */
+ *  array, to be freed; NULL when memory ran out. Without compression: black. Where there are few
+ *  enough, codecs that differ in their bound alone share a colour. */
 struct strait_plot_style *strait_plot_styles(const struct strait_grid *g);
 /** Style i of 35 that differ, for what are no codecs. */
 struct strait_plot_style strait_plot_style_at(size_t i);

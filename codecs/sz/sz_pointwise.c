@@ -8,6 +8,7 @@
  *   v = 2 k + (1 if negative), or k alone where all values have one sign; k counts from `middle` */
 #include <math.h>
 #include <stdlib.h>
+#include "codecs/kit/checks.h"
 #include "sz_head.h"
 
 /* Into functions of every level, whose vectors have other lengths. */
@@ -64,20 +65,6 @@ INLINE double power_of(double x)
                                                     f * (0x1.b5253d395e7c1p-24 +
                                                          f * 0x1.e4cf5158b8ec7p-28)))))))));
     return series * double_of((bits_of(shifted) + 1023) << 52);
-}
-
-INLINE uint32_t bits_of_float(float x)
-{
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof(bits));
-    return bits;
-}
-
-INLINE float float_of(uint32_t bits)
-{
-    float x;
-    memcpy(&x, &bits, sizeof(x));
-    return x;
 }
 
 double sz_log2(double x)
@@ -138,7 +125,7 @@ static struct quick quick_for(const struct sz_powers *p)
 INLINE float quick_log(uint32_t size, int32_t *exponent)
 {
     const uint32_t root = 0x3f3504f3, moved = size + (0x3f800000u - root);
-    const float m = float_of((moved & 0x7fffff) + root);
+    const float m = strait_float_of((moved & 0x7fffff) + root);
     const float t = (m - 1) / (m + 1), u = t * t;
     *exponent = (int32_t)(moved >> 23) - 127;
     return t * (0x1.715476p+1f +
@@ -181,7 +168,7 @@ static bool quick_middle(int32_t *middle, const float *x, size_t n, const struct
         const size_t left = n - sample * apart, m = left < SAMPLE_ELEMS ? left : SAMPLE_ELEMS;
         int32_t exponents = 0, rests = 0;
         for (size_t i = 0; i < m; i++) {
-            const uint32_t size = bits_of_float(from[i]) & INT32_MAX;
+            const uint32_t size = strait_bits_of(from[i]) & INT32_MAX;
             const uint32_t is_number = size - 1 < 0x7f7fffff ? 1 : 0;
             int32_t exponent;
             const float rest = quick_log(size, &exponent);
@@ -243,7 +230,7 @@ INLINE void forward_block(float *restrict q, const float *restrict x, unsigned n
     for (unsigned i = 0; i < n; i++)
         found[i] = log_of(fabs(value[i])) * inverse + magic;
     for (unsigned i = 0; i < n; i++) { /* zeros, infinities and NaN: as any number */
-        const uint32_t is_number = -(uint32_t)((bits_of_float(x[i]) & INT32_MAX) - 1 < 0x7f7fffff);
+        const uint32_t is_number = -(uint32_t)((strait_bits_of(x[i]) & INT32_MAX) - 1 < 0x7f7fffff);
         k[i] = (int32_t)((bits_of(found[i]) & is_number) | ((uint32_t)p->middle & ~is_number));
     }
     compute(y, k, n, p);
@@ -254,14 +241,14 @@ INLINE void forward_block(float *restrict q, const float *restrict x, unsigned n
         too_far[i] = (uint32_t)(bits_of(left) >> 63);
     }
     for (unsigned i = 0; i < n; i++) {
-        const uint32_t bits = bits_of_float(x[i]), size = bits & INT32_MAX;
+        const uint32_t bits = strait_bits_of(x[i]), size = bits & INT32_MAX;
         const uint32_t zero = -(uint32_t)(size == 0), sign = bits >> 31;
         const uint32_t broken = -(uint32_t)((int32_t)size >= 0x7f800000);
         const int32_t v = (int32_t)(((uint32_t)(k[i] - p->middle) << both) + (sign & both));
-        const uint32_t integer = bits_of_float((float)(v + (v < 0 ? 0 : 2)));
+        const uint32_t integer = strait_bits_of((float)(v + (v < 0 ? 0 : 2)));
         const uint32_t of_zero = -sign & 0x3f800000u; /* 1 for minus zero */
         /* all ones: a NaN */
-        q[i] = float_of((zero & of_zero) | (~zero & (integer | broken | -too_far[i])));
+        q[i] = strait_float_of((zero & of_zero) | (~zero & (integer | broken | -too_far[i])));
     }
 }
 
@@ -274,15 +261,15 @@ INLINE unsigned quick_block(float *restrict q, uint32_t *restrict unsure, const 
     const int32_t whole = f->whole, middle = p->middle;
     uint32_t n_unsure = 0;
     for (unsigned i = 0; i < n; i++) {
-        const uint32_t bits = bits_of_float(x[i]), size = bits & INT32_MAX, sign = bits >> 31;
+        const uint32_t bits = strait_bits_of(x[i]), size = bits & INT32_MAX, sign = bits >> 31;
         const uint32_t zero = -(uint32_t)(size == 0), of_zero = -sign & 0x3f800000u;
         int32_t exponent;
         const float found = quick_log(size, &exponent) * inverse + (float)exponent * rest;
         const float shifted = found + 0x1.8p23f, off = fabsf(found - (shifted - 0x1.8p23f));
-        const int32_t k = exponent * whole + (int32_t)(bits_of_float(shifted) - 0x4b400000u);
+        const int32_t k = exponent * whole + (int32_t)(strait_bits_of(shifted) - 0x4b400000u);
         const int32_t v = (int32_t)(((uint32_t)(k - middle) << both) + (sign & both));
-        const uint32_t integer = bits_of_float((float)(v + (v < 0 ? 0 : 2)));
-        q[i] = float_of((zero & of_zero) | (~zero & integer));
+        const uint32_t integer = strait_bits_of((float)(v + (v < 0 ? 0 : 2)));
+        q[i] = strait_float_of((zero & of_zero) | (~zero & integer));
         unsure[i] = ~zero & ((off > most ? 1u : 0u) | (size - low > high - low ? 1u : 0u));
         n_unsure += unsure[i];
     }
@@ -315,7 +302,7 @@ INLINE void inverse_block(float *restrict y, const float *restrict q, unsigned n
     const int both = p->signs == 0;
     const uint32_t all = p->signs == 2 ? UINT32_MAX : 0, parity = both ? 1u : 0u;
     for (unsigned i = 0; i < n; i++) {
-        const float number = float_of(bits_of_float(q[i]) & -(uint32_t)(q[i] == q[i]));
+        const float number = strait_float_of(strait_bits_of(q[i]) & -(uint32_t)(q[i] == q[i]));
         const int32_t integer = (int32_t)number;
         const int32_t v = integer - (integer < 0 ? 0 : 2), counted = v >> both;
         const int32_t bounded = counted < least ? least : counted > most ? most : counted;
@@ -327,7 +314,8 @@ INLINE void inverse_block(float *restrict y, const float *restrict q, unsigned n
     }
     compute(y, k, n, p);
     for (unsigned i = 0; i < n; i++)
-        y[i] = float_of((bits_of_float(y[i]) & sign[i] & INT32_MAX) | (sign[i] & 0x80000000u));
+        y[i] =
+            strait_float_of((strait_bits_of(y[i]) & sign[i] & INT32_MAX) | (sign[i] & 0x80000000u));
 }
 
 /* The window around the tensor's middle; what another tensor left there is kept where it fits. */
@@ -336,7 +324,7 @@ static void open_kept(struct sz_kept_powers *kept, const struct sz_powers *p)
     const int32_t first = p->middle - SZ_KEPT / 2;
     kept->y[2 * SZ_KEPT] = 0;
     kept->y[2 * SZ_KEPT + 1] = -0.0f;
-    if (bits_of_float(kept->within) == bits_of_float(p->within) &&
+    if (strait_bits_of(kept->within) == strait_bits_of(p->within) &&
         abs(first - kept->first) <= SZ_KEPT / 4)
         return;
     kept->within = p->within;
@@ -381,7 +369,7 @@ INLINE void inverse_kept(float *restrict y, const float *restrict q, unsigned n,
     const uint32_t middle = 2 * (uint32_t)(p->middle - kept->first);
     const uint32_t base = middle + (p->signs == 2 ? 1 : 0);
     for (unsigned i = 0; i < n; i++) {
-        const float number = float_of(bits_of_float(q[i]) & -(uint32_t)(q[i] == q[i]));
+        const float number = strait_float_of(strait_bits_of(q[i]) & -(uint32_t)(q[i] == q[i]));
         const int32_t integer = (int32_t)number;
         const uint32_t v = (uint32_t)(integer - (integer < 0 ? 0 : 2));
         const uint32_t zero = -(uint32_t)((uint32_t)integer < 2);
