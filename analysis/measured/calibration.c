@@ -11,85 +11,18 @@
 #include <time.h>
 
 #include "core/buffer.h"
+#include "held_out.h"
 #include "sums.h"
-#include "traces/tensor_fill.h"
 #include "workloads/timing/turns.h"
 
-enum { MAX_BYTES = 128 << 20 };
-const struct strait_calibration_effort strait_calibration_full = {.n_repeats = 40, .min_s = 1.5};
+const struct strait_calibration_effort strait_calibration_full = {
+    .n_passes = 3, .n_repeats = 20, .min_s = 0.5};
 
-/* A model's tensors of one kind, held-out recordings, for each of some senders; larger models are
- * cut down evenly. */
-struct sample {
-    float *values, *decoded;
-    struct strait_sweeper sweeper;
-    struct strait_slice *slices, *back; /* sender after sender */
-    const struct strait_calibration_effort *effort;
-    size_t n_slices, n_elems, n_turns; /* of a sender */
+struct calibrating {
+    struct strait_profile *profile;
+    size_t n_missing;
+    const struct strait_calibration_effort *effort; /* NULL: count */
 };
-
-static void sample_release(struct sample *s)
-{
-    strait_buffer_free(s->values);
-    strait_buffer_free(s->decoded);
-    strait_sweeper_release(&s->sweeper);
-    free(s->slices);
-    free(s->back);
-}
-
-/* Cut one sender's tensors out of the sample's memory. */
-static void cut(struct sample *s, const struct strait_experiment *e, size_t turn, double share,
-                const struct strait_tensor_fill_plan *plan)
-{
-    const struct strait_model *m = e->model;
-    for (size_t i = 0; i < m->n_rows; i++) {
-        const struct strait_param_row *row = &m->rows[i];
-        struct strait_slice *slice = &s->slices[turn * m->n_rows + i];
-        struct strait_slice *back = &s->back[turn * m->n_rows + i];
-        const bool lossy = strait_codec_choice_takes(&e->up, row);
-        const size_t n = lossy ? (size_t)ceil(share * (double)row->n_elems) : row->n_elems;
-        *slice = (struct strait_slice){
-            .x = s->values + s->n_elems,
-            .n_elems = n,
-            .lossy = lossy,
-            .n_rows = lossy && n == row->n_elems && row->n_dims > 1 ? row->shape[0] : 0};
-        *back = (struct strait_slice){.x = s->decoded + s->n_elems, .n_elems = n, .lossy = lossy};
-        strait_tensor_fill_row(slice->x, n, plan, i, 0, 1); /* the work of all is the same */
-        s->n_elems += n;
-    }
-}
-
-static int sample_init(struct sample *s, const struct strait_experiment *e, const char *kind,
-                       struct strait_error *err)
-{
-    const struct strait_model *m = e->model;
-    struct strait_tensors *tensors = NULL;
-    struct strait_tensor_fill_plan *plan = NULL;
-    const double share = fmin(1, MAX_BYTES / (4.0 * (double)m->n_elems));
-    int failed = -1;
-    *s = (struct sample){.n_slices = m->n_rows, .n_turns = strait_n_turns(4 * m->n_elems)};
-    if (strait_tensors_load(&tensors, e->tensors, err) != 0 ||
-        strait_tensor_fill_plan_new(&plan, m, tensors, kind, STRAIT_FILL_HELD_OUT, err) != 0)
-        goto out;
-    s->slices = calloc(s->n_turns * m->n_rows, sizeof(*s->slices));
-    s->back = calloc(s->n_turns * m->n_rows, sizeof(*s->back));
-    s->values = strait_buffer_new(s->n_turns * m->n_elems * sizeof(float));
-    s->decoded = strait_buffer_new(s->n_turns * m->n_elems * sizeof(float));
-    if (!s->slices || !s->back || !s->values || !s->decoded) {
-        strait_error_memory(err, "calibration");
-        goto out;
-    }
-    if (strait_sweeper_init(&s->sweeper, err) != 0)
-        goto out;
-    for (size_t turn = 0; turn < s->n_turns; turn++)
-        cut(s, e, turn, share, plan);
-    s->n_elems /= s->n_turns;
-    failed = 0;
-out:
-    strait_tensor_fill_plan_free(plan);
-    strait_tensors_free(tensors);
-    return failed;
-}
 
 /* Speeds over the repeats, whose times are ascending. */
 static struct strait_quantiles speeds(const double *times_s, size_t n, double bytes)
@@ -98,7 +31,7 @@ static struct strait_quantiles speeds(const double *times_s, size_t n, double by
                                      bytes / times_s[n / 10]};
 }
 
-static bool has_class(const struct sample *s, bool lossy)
+static bool has_class(const struct strait_held_out *s, bool lossy)
 {
     for (size_t i = 0; i < s->n_slices; i++)
         if (s->slices[i].lossy == lossy)
@@ -111,13 +44,14 @@ struct measuring {
     const struct strait_codec_spec *spec, *beside; /* beside: NULL: nothing */
     const struct strait_profile_entry *known;      /* what that one takes */
     bool lossy;                                    /* the class that spec codes */
+    const struct strait_calibration_effort *effort;
 };
 
 /* The slices that are coded, of all senders. Where the model has none of the entry's class all are
  * of it, since tensors outside the model may be.
  * Out:     raw_bytes, n  of a sender, of the entry's class; beside_bytes: of the other */
 static int choose_slices(struct strait_turns *t, size_t *raw_bytes, size_t *beside_bytes, size_t *n,
-                         const struct sample *s, const struct measuring *m,
+                         const struct strait_held_out *s, const struct measuring *m,
                          struct strait_error *err)
 {
     assert(s->n_turns > 0); /* there is a client */
@@ -194,8 +128,8 @@ static int find_ratio(struct strait_profile_entry *entry, struct strait_bundle *
 /* One codec at one bound on the slices of one class, as a rank codes them: in one bundle with those
  * of the other class. What that takes alone is known and taken off, so that the two entries
  * together are what a model takes. The quantiles say how far the readings lie apart. */
-static int measure(struct strait_profile_entry *entry, struct sample *s, const struct measuring *m,
-                   struct strait_error *err)
+static int measure(struct strait_profile_entry *entry, struct strait_held_out *s,
+                   const struct measuring *m, struct strait_error *err)
 {
     const struct strait_codec_spec *spec = m->spec, *beside = m->beside ? m->beside : m->spec;
     struct strait_bundle bundle = {
@@ -209,7 +143,7 @@ static int measure(struct strait_profile_entry *entry, struct sample *s, const s
         !of || strait_codec_open(spec->ops, &bundle.lossy.state, spec->params, err) != 0 ||
         strait_codec_open(beside->ops, &bundle.lossless.state, beside->params, err) != 0 ||
         choose_slices(&turns, &raw_bytes, &beside_bytes, &n, s, m, err) != 0 ||
-        strait_time_turns(&t, &bundle, &turns, s->effort->n_repeats, s->effort->min_s, &s->sweeper,
+        strait_time_turns(&t, &bundle, &turns, m->effort->n_repeats, m->effort->min_s, &s->sweeper,
                           err) != 0 ||
         find_ratio(entry, &bundle, &turns, raw_bytes, err) != 0;
     if (!failed)
@@ -225,23 +159,6 @@ static int measure(struct strait_profile_entry *entry, struct sample *s, const s
         beside->ops->close(bundle.lossless.state);
     free(of);
     return failed ? -1 : 0;
-}
-
-/* y += w x and memcpy over the whole sample, bytes of one operand a second. */
-static int measure_memory(struct strait_profile *p, const struct sample *s,
-                          struct strait_error *err)
-{
-    const double bytes = 4.0 * (double)s->n_elems;
-    struct strait_memory_times t;
-    float *sum = strait_buffer_new(s->n_elems * sizeof(*sum));
-    if (!sum)
-        return strait_error_memory(err, "calibration");
-    strait_time_memory(&t, sum, s->decoded, s->values, s->n_elems, s->n_turns, s->effort->n_repeats,
-                       &s->sweeper);
-    p->copy_bytes_per_s = bytes / fmax(strait_typical_s(t.copy_s, t.n_repeats), 1e-9);
-    p->add_bytes_per_s = bytes / fmax(strait_typical_s(t.add_s, t.n_repeats), 1e-9);
-    strait_buffer_free(sum);
-    return 0;
 }
 
 static struct strait_profile_entry *find_entry(struct strait_profile *p,
@@ -275,24 +192,51 @@ static struct strait_profile_entry *new_entry(struct strait_profile *p, const ch
     return e;
 }
 
-struct calibrating {
-    struct strait_profile *profile;
-    size_t n_missing;
-    const struct strait_calibration_effort *effort; /* NULL: count */
-};
+/* memcpy and y += w x over the whole sample, bytes of one operand a second: the entry for `none`,
+ * whose speed depends on what of a model stays in the caches. */
+static int measure_memory(const struct calibrating *of, const struct strait_held_out *s,
+                          const char *model, struct strait_error *err)
+{
+    struct strait_profile *p = of->profile;
+    const double bytes = 4.0 * (double)s->n_elems;
+    struct strait_profile_entry *entry = new_entry(p, "any", model);
+    struct strait_memory_times t;
+    float *sum = strait_buffer_new(s->n_elems * sizeof(*sum));
+    if (!entry || !sum) {
+        strait_buffer_free(sum);
+        return strait_error_memory(err, "calibration");
+    }
+    strait_time_memory(&t, sum, s->decoded, s->values, s->n_elems, s->n_turns,
+                       of->effort->n_repeats, &s->sweeper);
+    strait_buffer_free(sum);
+    snprintf(entry->codec, sizeof(entry->codec), "none");
+    entry->ratio = 1;
+    entry->ratios = (struct strait_quantiles){1, 1, 1};
+    entry->encode = speeds(t.copy_s, t.n_repeats, bytes);
+    entry->decode = speeds(t.add_s, t.n_repeats, bytes);
+    entry->encode_bytes_per_s = bytes / fmax(strait_typical_s(t.copy_s, t.n_repeats), 1e-9);
+    entry->decode_bytes_per_s = bytes / fmax(strait_typical_s(t.add_s, t.n_repeats), 1e-9);
+    p->n_entries++;
+    if (!(p->add_bytes_per_s > 0)) {
+        p->copy_bytes_per_s = entry->encode_bytes_per_s;
+        p->add_bytes_per_s = entry->decode_bytes_per_s;
+    }
+    return 0;
+}
 
-/* Entries of one direction of one point: of its codec, and of the lossless one on small tensors;
- * p: gets what it lacks. */
-static int add_entries(struct strait_profile *p, struct sample *s,
+/* Entries of one direction of one point: of its codec, and of the lossless one on small tensors, as
+ * far as the profile lacks them. */
+static int add_entries(const struct calibrating *of, struct strait_held_out *s,
                        const struct strait_experiment *e, const struct strait_codec_choice *c,
                        const char *kind, struct strait_error *err)
 {
+    struct strait_profile *p = of->profile;
     const bool all = (c->spec.ops->flags & STRAIT_CODEC_LOSSLESS) != 0;
     const char *model = e->model->name;
     struct strait_profile_entry plain = {0};
     const struct strait_profile_entry *known = find_entry(p, &c->lossless, "any", model);
     const bool have_plain = all || known;
-    struct measuring m = {.spec = &c->lossless};
+    struct measuring m = {.spec = &c->lossless, .effort = of->effort};
     for (size_t i = 0; all && i < s->n_turns * s->n_slices; i++)
         s->slices[i].lossy = true; /* a lossless codec takes every tensor */
     if (!have_plain && measure(&plain, s, &m, err) != 0)
@@ -301,7 +245,7 @@ static int add_entries(struct strait_profile *p, struct sample *s,
         plain = *known;
     if (!find_entry(p, &c->spec, kind, model)) {
         struct strait_profile_entry *entry = new_entry(p, kind, model);
-        m = (struct measuring){&c->spec, all ? NULL : &c->lossless, &plain, true};
+        m = (struct measuring){&c->spec, all ? NULL : &c->lossless, &plain, true, of->effort};
         if (!entry || measure(entry, s, &m, err) != 0)
             return -1;
         p->n_entries++;
@@ -327,21 +271,21 @@ static int calibrate_choice(struct calibrating *of, const struct strait_experime
     struct strait_profile *p = of->profile;
     const bool is_none = strcmp(c->spec.ops->name, "none") == 0;
     const bool all = (c->spec.ops->flags & STRAIT_CODEC_LOSSLESS) != 0;
-    struct sample s;
+    struct strait_held_out s;
     const bool have = is_none || find_entry(p, &c->spec, kind, e->model->name);
     const bool have_lossless = is_none || all || find_entry(p, &c->lossless, "any", e->model->name);
-    const size_t n_missing =
-        (have ? 0u : 1u) + (have_lossless ? 0u : 1u) + (p->add_bytes_per_s > 0 ? 0u : 1u);
+    const struct strait_codec_spec none = strait_codec_spec_default(strait_codec_find("none"));
+    const bool have_memory = find_entry(p, &none, "any", e->model->name);
+    const size_t n_missing = (have ? 0u : 1u) + (have_lossless ? 0u : 1u) + (have_memory ? 0u : 1u);
     of->n_missing += n_missing;
     if (n_missing == 0 || !of->effort)
         return 0;
-    int failed = sample_init(&s, e, kind, err);
-    s.effort = of->effort;
-    if (!failed && !(p->add_bytes_per_s > 0))
-        failed = measure_memory(p, &s, err);
+    int failed = strait_held_out_init(&s, e, kind, err);
+    if (!failed && !have_memory)
+        failed = measure_memory(of, &s, e->model->name, err);
     if (!failed && !(have && have_lossless))
-        failed = add_entries(p, &s, e, c, kind, err);
-    sample_release(&s);
+        failed = add_entries(of, &s, e, c, kind, err);
+    strait_held_out_release(&s);
     return failed ? strait_error_memory(err, "calibration") : 0;
 }
 
@@ -450,16 +394,58 @@ static int calibrate_point(struct calibrating *of, const struct strait_sweep *sw
     return failed ? -1 : 0;
 }
 
+/* Of two measurements of one entry the faster one each way. */
+static void keep_faster(struct strait_profile_entry *kept, const struct strait_profile_entry *again)
+{
+    if (again->encode_bytes_per_s > kept->encode_bytes_per_s) {
+        kept->encode_bytes_per_s = again->encode_bytes_per_s;
+        kept->encode = again->encode;
+    }
+    if (again->decode_bytes_per_s > kept->decode_bytes_per_s) {
+        kept->decode_bytes_per_s = again->decode_bytes_per_s;
+        kept->decode = again->decode;
+    }
+}
+
+static int calibrate_points(struct calibrating *of, const struct strait_sweep *sweep,
+                            struct strait_error *err)
+{
+    int failed = 0;
+    for (size_t i = 0; i < sweep->n_points && !failed; i++)
+        failed = calibrate_point(of, sweep, i, err);
+    return failed;
+}
+
+/* Measure what the profile lacked once more. */
+static int calibrate_again(struct strait_profile *p, size_t n_known,
+                           const struct strait_sweep *sweep,
+                           const struct strait_calibration_effort *effort, struct strait_error *err)
+{
+    struct strait_profile again = {.add_bytes_per_s = p->add_bytes_per_s, .n_entries = n_known};
+    struct calibrating of = {.profile = &again, .effort = effort};
+    again.entries = calloc(p->n_entries + 1, sizeof(*again.entries));
+    if (!again.entries)
+        return strait_error_memory(err, "calibration");
+    memcpy(again.entries, p->entries, n_known * sizeof(*again.entries));
+    const int failed = calibrate_points(&of, sweep, err);
+    assert(failed || again.n_entries == p->n_entries); /* the same, in the same order */
+    for (size_t i = n_known; i < p->n_entries && !failed; i++)
+        keep_faster(&p->entries[i], &again.entries[i]);
+    free(again.entries);
+    return failed;
+}
+
 int strait_calibrate_missing(struct strait_profile *p, size_t *n_missing,
                              const struct strait_sweep *sweep,
                              const struct strait_calibration_effort *effort,
                              struct strait_error *err)
 {
     struct calibrating of = {.profile = p, .effort = effort};
-    int failed = 0;
-    for (size_t i = 0; i < sweep->n_points && !failed; i++)
-        failed = calibrate_point(&of, sweep, i, err);
+    const size_t n_known = p->n_entries;
+    int failed = calibrate_points(&of, sweep, err);
     *n_missing = of.n_missing;
+    for (size_t pass = 1; effort && *n_missing > 0 && pass < effort->n_passes && !failed; pass++)
+        failed = calibrate_again(p, n_known, sweep, effort, err);
     return failed || (effort && strait_profile_round(p, err) != 0) ? -1 : 0;
 }
 

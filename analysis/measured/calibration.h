@@ -3,12 +3,14 @@
 #include "codecs/profile/profile.h"
 #include "workloads/ask/experiment.h"
 
-/* How often each work is timed at least, and for how long. */
+/* How often each work is timed at least, and for how long, in a pass. A shared host can be slower
+ * by half for seconds, so all work is measured in several passes, and the fastest counts. */
 struct strait_calibration_effort {
-    size_t n_repeats;
+    size_t n_passes, n_repeats;
     double min_s;
 };
-/** 40 times and 1.5 s: what predictions rest on. Less suits tests that do not look at speeds. */
+/** Three passes of 20 times and 0.5 s: what predictions rest on. Less suits tests that do not look
+ *  at speeds. */
 extern const struct strait_calibration_effort strait_calibration_full;
 
 /** Measure every codec and bound that the points of a sweep use or may use, on this machine, for

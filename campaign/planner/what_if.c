@@ -183,6 +183,10 @@ static void speed_adding(struct strait_experiment *e, struct strait_profile *pro
     e->copy_bytes_per_s *= factor;
     profile->add_bytes_per_s *= factor;
     profile->copy_bytes_per_s *= factor;
+    for (size_t i = 0; i < profile->n_entries; i++)
+        if (strcmp(profile->entries[i].codec, "none") == 0)
+            profile->entries[i].encode_bytes_per_s *= factor,
+                profile->entries[i].decode_bytes_per_s *= factor;
 }
 
 static bool speed_up(struct strait_experiment *e, struct strait_profile *profile,

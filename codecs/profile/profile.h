@@ -12,7 +12,8 @@ struct strait_quantiles {
     double p10, p50, p90; /* over the tensors measured; all equal where stated */
 };
 
-/* One codec at one bound on one kind of tensors. t = fixed + raw_bytes / speed, per tensor. */
+/* One codec at one bound on one kind of tensors. t = fixed + raw_bytes / speed, per tensor. Of `none`
+ * for a model: how fast values of that many bytes are copied (encode) and added (decode). */
 struct strait_profile_entry {
     /* kind "param", "update", "grad", "any" of these, or "change": parameters against those that
      * the receivers have (reference.h); model "" any */
@@ -28,7 +29,7 @@ struct strait_profile_entry {
 struct strait_profile {
     char *title, *machine, *date, *version, *source; /* owned */
     bool stated;             /* not measured: the source says where the figures are from */
-    double add_bytes_per_s;  /* y += w x, of one operand */
+    double add_bytes_per_s;  /* y += w x, of one operand; strait_profile_memory */
     double copy_bytes_per_s; /* memcpy */
     struct strait_profile_entry *entries;
     size_t n_entries;
@@ -74,6 +75,9 @@ int strait_profile_load_shipped_for(struct strait_profile **out, const char *cod
 int strait_profile_find(struct strait_profile_cost *out, const struct strait_profile *p,
                         const struct strait_codec_spec *spec, const char *kind, const char *model,
                         struct strait_error *err);
+/** How fast memory is on a model's values: its own entry, else the profile's speeds. */
+void strait_profile_memory(double *add_bytes_per_s, double *copy_bytes_per_s,
+                           const struct strait_profile *p, const char *model);
 /** Cost of the same codec with the nearest other settings that the profile has, at the same bound.
  *  Out:     used  the codec with those settings
  *  Returns: false where there are none */

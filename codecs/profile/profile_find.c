@@ -178,3 +178,17 @@ int strait_profile_find(struct strait_profile_cost *out, const struct strait_pro
                          bounded ? strait_bound_kind_name(bound.kind) : "", bounded ? " bound" : "",
                          kind, others_text(others, sizeof(others), p, spec), codec);
 }
+
+void strait_profile_memory(double *add_bytes_per_s, double *copy_bytes_per_s,
+                           const struct strait_profile *p, const char *model)
+{
+    *add_bytes_per_s = p->add_bytes_per_s;
+    *copy_bytes_per_s = p->copy_bytes_per_s;
+    for (size_t i = 0; i < p->n_entries; i++) {
+        const struct strait_profile_entry *e = &p->entries[i];
+        if (strcmp(e->codec, "none") != 0 || strcmp(e->model, model) != 0)
+            continue;
+        *add_bytes_per_s = e->decode_bytes_per_s;
+        *copy_bytes_per_s = e->encode_bytes_per_s;
+    }
+}

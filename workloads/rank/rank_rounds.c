@@ -68,8 +68,8 @@ double strait_copy_s_per_byte(const struct strait_rank *r)
 void strait_use_host_memory(struct strait_rank *r)
 {
     struct strait_rank_state *w = strait_rank_state_of(r);
-    w->add_bytes_per_s = w->point->profile->add_bytes_per_s;
-    w->copy_bytes_per_s = w->point->profile->copy_bytes_per_s;
+    strait_profile_memory(&w->add_bytes_per_s, &w->copy_bytes_per_s, w->point->profile,
+                          w->point->experiment->model->name);
 }
 
 void strait_use_memory(struct strait_rank *r, double bytes_per_s)

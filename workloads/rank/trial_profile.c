@@ -316,9 +316,11 @@ int strait_trial_find_costs(struct strait_trial *p, struct strait_error *err)
         find_changes(p, i);
     }
     find_sums(p);
-    p->add_bytes_per_s = e->add_bytes_per_s > 0 ? e->add_bytes_per_s : p->profile->add_bytes_per_s;
-    p->copy_bytes_per_s =
-        e->copy_bytes_per_s > 0 ? e->copy_bytes_per_s : p->profile->copy_bytes_per_s;
+    strait_profile_memory(&p->add_bytes_per_s, &p->copy_bytes_per_s, p->profile, e->model->name);
+    if (e->add_bytes_per_s > 0)
+        p->add_bytes_per_s = e->add_bytes_per_s;
+    if (e->copy_bytes_per_s > 0)
+        p->copy_bytes_per_s = e->copy_bytes_per_s;
     if (check_bounds(p, err) != 0)
         return -1;
     for (int i = 0; i < 2 && forgets_costs(p); i++) {

@@ -7,7 +7,7 @@
 #include "tests/kit/suite.h"
 
 /* Speeds are not looked at, but for their sign. */
-static const struct strait_calibration_effort effort = {.n_repeats = 4, .min_s = 0};
+static const struct strait_calibration_effort effort = {.n_passes = 1, .n_repeats = 4, .min_s = 0};
 
 static struct strait_profile *calibrate(const char *const *settings, size_t n)
 {
@@ -37,7 +37,7 @@ static void covers(void)
     struct strait_profile_cost cost;
     struct strait_profile *p = calibrate(settings, 1);
     const struct strait_bound bound = {STRAIT_BOUND_RANGE, 1e-3}, none = {STRAIT_BOUND_NONE, 0};
-    CU_ASSERT_EQUAL(p->n_entries, 2);
+    CU_ASSERT_EQUAL(p->n_entries, 3);
     CU_ASSERT_FALSE(p->stated);
     CU_ASSERT_EQUAL(find_published(&cost, p, "sz", bound, "update", "cnn", &err), 0);
     /* the held-out updates of cnn hold 4.45 bits a value at 1e-3, order-0 entropy with escapes;
@@ -50,6 +50,10 @@ static void covers(void)
     CU_ASSERT(cost.ratio > 1 && cost.ratio < 2); /* floats, losslessly */
     expect_speed(p->add_bytes_per_s);
     expect_speed(p->copy_bytes_per_s);
+    CU_ASSERT_STRING_EQUAL(p->entries[0].codec, "none");
+    CU_ASSERT_STRING_EQUAL(p->entries[0].model, "cnn");
+    expect_speed(p->entries[0].encode_bytes_per_s);
+    expect_speed(p->entries[0].decode_bytes_per_s);
     strait_profile_free(p);
 }
 
@@ -57,7 +61,7 @@ static void no_codec(void)
 {
     const char *settings[] = {"/model=cnn", "/codec=none"};
     struct strait_profile *p = calibrate(settings, 2);
-    CU_ASSERT_EQUAL(p->n_entries, 0);
+    CU_ASSERT_EQUAL(p->n_entries, 1); /* memory */
     expect_speed(p->add_bytes_per_s);
     strait_profile_free(p);
 }
@@ -132,6 +136,29 @@ static struct strait_sweep *sweep_of(const char *const *settings, size_t n)
     return sweep;
 }
 
+/* More passes measure the same entries again: none twice, and none that was known. */
+static void passes(void)
+{
+    const char *settings[] = {"/model=cnn"};
+    const struct strait_calibration_effort twice = {.n_passes = 2, .n_repeats = 1, .min_s = 0};
+    struct strait_error err = {0};
+    struct strait_profile *p;
+    struct strait_sweep *sweep = sweep_of(settings, 1);
+    CU_ASSERT_EQUAL_FATAL(strait_calibrate_for(&p, sweep, &twice, &err), 0);
+    CU_ASSERT_EQUAL_FATAL(p->n_entries, 3);
+    const struct strait_profile_entry sz = p->entries[1], zstd = p->entries[2];
+    size_t n;
+    p->n_entries = 2; /* forgets zstd */
+    CU_ASSERT_EQUAL_FATAL(strait_calibrate_missing(p, &n, sweep, &twice, &err), 0);
+    CU_ASSERT_EQUAL(n, 1);
+    CU_ASSERT_EQUAL_FATAL(p->n_entries, 3);
+    CU_ASSERT_EQUAL(p->entries[1].encode_bytes_per_s, sz.encode_bytes_per_s);
+    CU_ASSERT_STRING_EQUAL(p->entries[2].codec, "zstd");
+    CU_ASSERT_EQUAL(p->entries[2].ratio, zstd.ratio);
+    strait_sweep_free(sweep);
+    strait_profile_free(p);
+}
+
 /* wan-check at another codec needs that codec alone: zstd and memory are known. */
 static void extends(void)
 {
@@ -141,18 +168,18 @@ static void extends(void)
     struct strait_profile *p = calibrate(first, 1);
     struct strait_sweep *sweep = sweep_of(first, 1), *more = sweep_of(then, 2);
     const double add = p->add_bytes_per_s;
-    const struct strait_profile_entry sz = p->entries[0];
+    const struct strait_profile_entry sz = p->entries[1];
     size_t n;
     CU_ASSERT_EQUAL(strait_calibrate_missing(p, &n, sweep, &effort, &err), 0);
-    CU_ASSERT(n == 0 && p->n_entries == 2);
+    CU_ASSERT(n == 0 && p->n_entries == 3);
     CU_ASSERT_EQUAL(strait_calibrate_missing(p, &n, more, NULL, &err), 0);
-    CU_ASSERT(n == 1 && p->n_entries == 2); /* counted alone */
+    CU_ASSERT(n == 1 && p->n_entries == 3); /* counted alone */
     CU_ASSERT_EQUAL_FATAL(strait_calibrate_missing(p, &n, more, &effort, &err), 0);
-    CU_ASSERT(n == 1 && p->n_entries == 3 && p->add_bytes_per_s == add);
-    CU_ASSERT(p->entries[0].ratio == sz.ratio &&
-              p->entries[0].encode_bytes_per_s == sz.encode_bytes_per_s);
-    CU_ASSERT_STRING_EQUAL(p->entries[2].codec, "qsgd");
-    CU_ASSERT_STRING_EQUAL(p->entries[2].settings, "levels=31");
+    CU_ASSERT(n == 1 && p->n_entries == 4 && p->add_bytes_per_s == add);
+    CU_ASSERT(p->entries[1].ratio == sz.ratio &&
+              p->entries[1].encode_bytes_per_s == sz.encode_bytes_per_s);
+    CU_ASSERT_STRING_EQUAL(p->entries[3].codec, "qsgd");
+    CU_ASSERT_STRING_EQUAL(p->entries[3].settings, "levels=31");
     CU_ASSERT_EQUAL(strait_calibrate_missing(p, &n, more, &effort, &err), 0);
     CU_ASSERT_EQUAL(n, 0);
     strait_sweep_free(sweep);
@@ -168,7 +195,7 @@ static void lossless(void)
     struct strait_profile_cost cost;
     struct strait_profile *p = calibrate(settings, 2);
     const struct strait_bound none = {STRAIT_BOUND_NONE, 0};
-    CU_ASSERT_EQUAL(p->n_entries, 1);
+    CU_ASSERT_EQUAL(p->n_entries, 2); /* and memory */
     CU_ASSERT_EQUAL(find_published(&cost, p, "zstd", none, "update", "cnn", &err), 0);
     strait_profile_free(p);
 }
@@ -176,6 +203,7 @@ static void lossless(void)
 static const struct strait_test tests[] = {
     {"partial sums of a ring need more bits than their parts", sums},
     {"a profile gets what it lacks, and nothing else", extends},
+    {"two passes measure each entry twice and write it once", passes},
     {"a lossless codec is measured once, on all tensors", lossless},
     {"a calibration covers what the experiment's points use, by kind and model", covers},
     {"without a codec only memory is measured", no_codec},

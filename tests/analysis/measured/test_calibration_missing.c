@@ -24,10 +24,16 @@ static size_t n_missing(struct strait_profile *p, const char *const *settings, s
     n_missing(p, (const char *const[]){__VA_ARGS__},                                               \
               sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *))
 
+#define MEMORY                                                                                     \
+    {                                                                                              \
+        .codec = "none", .kind = "any", .model = "cnn", .bound = { STRAIT_BOUND_NONE, 0 }          \
+    }
+
 /* Each way of each point asks for its codec, a lossless one beside a lossy one, and memory. */
 static void ways(void)
 {
-    struct strait_profile none = {0}, memory = {.add_bytes_per_s = 1e9};
+    struct strait_profile_entry known[] = {MEMORY};
+    struct strait_profile none = {0}, memory = {.entries = known, .n_entries = 1};
     /* up none and sz, down none: 1 + 1 and 3 + 1 */
     CU_ASSERT_EQUAL(MISSING(&none, "/model=cnn"), 6);
     CU_ASSERT_EQUAL(MISSING(&memory, "/model=cnn"), 2);
@@ -43,11 +49,12 @@ static void entries(void)
 {
     struct strait_profile_entry all[] = {
         {.codec = "sz", .kind = "update", .model = "cnn", .bound = {STRAIT_BOUND_RANGE, 1e-3}},
-        {.codec = "zstd", .kind = "any", .model = "cnn", .bound = {STRAIT_BOUND_NONE, 0}}};
-    struct strait_profile p = {.add_bytes_per_s = 1e9, .entries = all, .n_entries = 2};
+        {.codec = "zstd", .kind = "any", .model = "cnn", .bound = {STRAIT_BOUND_NONE, 0}},
+        MEMORY};
+    struct strait_profile p = {.entries = all, .n_entries = 3};
     CU_ASSERT_EQUAL(MISSING(&p, "/model=cnn", SZ("1e-3")), 0);
     CU_ASSERT_EQUAL(MISSING(&p, "/model=cnn", SZ("1e-2")), 1);
-    CU_ASSERT_EQUAL(MISSING(&p, "/model=resnet", SZ("1e-3")), 2);
+    CU_ASSERT_EQUAL(MISSING(&p, "/model=resnet", SZ("1e-3")), 4); /* memory both ways */
     CU_ASSERT_EQUAL(MISSING(&p, "/model=cnn", "/codec={\"name\":\"sz\",\"bound\":{\"abs\":1e-3}}"),
                     1);
     CU_ASSERT_EQUAL(MISSING(&p, "/model=cnn",
@@ -66,8 +73,9 @@ static void sums(void)
 {
     const char *const bsp = "/strategy={\"name\":\"bsp\"}";
     struct strait_profile_entry all[] = {
-        {.codec = "sz", .kind = "grad sum 4", .model = "cnn", .bound = {STRAIT_BOUND_RANGE, 1e-3}}};
-    struct strait_profile p = {.add_bytes_per_s = 1e9, .entries = all, .n_entries = 1};
+        {.codec = "sz", .kind = "grad sum 4", .model = "cnn", .bound = {STRAIT_BOUND_RANGE, 1e-3}},
+        MEMORY};
+    struct strait_profile p = {.entries = all, .n_entries = 2};
     CU_ASSERT_EQUAL(MISSING(&p, "/model=cnn", bsp, SZ("1e-3"), "/clients=8"), 3);
     CU_ASSERT_EQUAL(MISSING(&p, "/model=cnn", bsp, SZ("1e-3"), "/clients=2"), 3);
     CU_ASSERT_EQUAL(MISSING(&p, "/model=cnn", bsp, SZ("1e-3"), "/clients=4"), 2);
@@ -97,7 +105,8 @@ static void bounds(void)
                 "\"limit\":2}",
                 2},
                {"/strategy={\"name\":\"adaptive\",\"policy\":\"fixed\"}", 1}};
-    struct strait_profile p = {.add_bytes_per_s = 1e9};
+    struct strait_profile_entry known[] = {MEMORY};
+    struct strait_profile p = {.entries = known, .n_entries = 1};
     for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
         strait_test_context("%s", all[i].strategy);
         CU_ASSERT_EQUAL(MISSING(&p, "/model=cnn", all[i].strategy, SZ("1e-2")), 2 + 2 * all[i].n);

@@ -355,7 +355,29 @@ static void rounded(void)
     strait_profile_free(p);
 }
 
+/* Of a model that has an entry for `none` that one counts, of others the profile's speeds. */
+static void memory(void)
+{
+    struct strait_profile_entry entries[] = {
+        {.codec = "sz", .model = "cnn", .encode_bytes_per_s = 1, .decode_bytes_per_s = 2},
+        {.codec = "none", .model = "cnn", .encode_bytes_per_s = 3, .decode_bytes_per_s = 4},
+        {.codec = "none", .model = "gpt", .encode_bytes_per_s = 5, .decode_bytes_per_s = 6}};
+    const struct strait_profile p = {
+        .add_bytes_per_s = 7, .copy_bytes_per_s = 8, .entries = entries, .n_entries = 3};
+    static const struct {
+        const char *model;
+        double add, copy;
+    } all[] = {{"cnn", 4, 3}, {"gpt", 6, 5}, {"resnet", 7, 8}, {"", 7, 8}};
+    for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
+        double add = 0, copy = 0;
+        strait_profile_memory(&add, &copy, &p, all[i].model);
+        CU_ASSERT_EQUAL(add, all[i].add);
+        CU_ASSERT_EQUAL(copy, all[i].copy);
+    }
+}
+
 static const struct strait_test tests[] = {
+    {"memory is as fast as measured on the model, else as on any", memory},
     {"bound 0 is an entry of its own, is saved and loaded", bound_0},
     {"the nearest other settings of a codec are found, or all are named", near_settings},
     {"a rounded profile has the digits of its file", rounded},
