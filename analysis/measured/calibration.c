@@ -12,6 +12,7 @@
 
 #include "core/buffer.h"
 #include "held_out.h"
+#include "passes.h"
 #include "sums.h"
 #include "workloads/timing/turns.h"
 
@@ -217,10 +218,6 @@ static int measure_memory(const struct calibrating *of, const struct strait_held
     entry->encode_bytes_per_s = bytes / fmax(strait_typical_s(t.copy_s, t.n_repeats), 1e-9);
     entry->decode_bytes_per_s = bytes / fmax(strait_typical_s(t.add_s, t.n_repeats), 1e-9);
     p->n_entries++;
-    if (!(p->add_bytes_per_s > 0)) {
-        p->copy_bytes_per_s = entry->encode_bytes_per_s;
-        p->add_bytes_per_s = entry->decode_bytes_per_s;
-    }
     return 0;
 }
 
@@ -394,19 +391,6 @@ static int calibrate_point(struct calibrating *of, const struct strait_sweep *sw
     return failed ? -1 : 0;
 }
 
-/* Of two measurements of one entry the faster one each way. */
-static void keep_faster(struct strait_profile_entry *kept, const struct strait_profile_entry *again)
-{
-    if (again->encode_bytes_per_s > kept->encode_bytes_per_s) {
-        kept->encode_bytes_per_s = again->encode_bytes_per_s;
-        kept->encode = again->encode;
-    }
-    if (again->decode_bytes_per_s > kept->decode_bytes_per_s) {
-        kept->decode_bytes_per_s = again->decode_bytes_per_s;
-        kept->decode = again->decode;
-    }
-}
-
 static int calibrate_points(struct calibrating *of, const struct strait_sweep *sweep,
                             struct strait_error *err)
 {
@@ -416,22 +400,47 @@ static int calibrate_points(struct calibrating *of, const struct strait_sweep *s
     return failed;
 }
 
-/* Measure what the profile lacked once more. */
-static int calibrate_again(struct strait_profile *p, size_t n_known,
-                           const struct strait_sweep *sweep,
+/* Measure what the profile lacked once more.
+ * Out:     of  the new entries, in the profile's order, of which it has n_new after n_known */
+static int calibrate_again(struct strait_profile_entry *of, const struct strait_profile *p,
+                           size_t n_known, const struct strait_sweep *sweep,
                            const struct strait_calibration_effort *effort, struct strait_error *err)
 {
-    struct strait_profile again = {.add_bytes_per_s = p->add_bytes_per_s, .n_entries = n_known};
-    struct calibrating of = {.profile = &again, .effort = effort};
+    struct strait_profile again = {.n_entries = n_known};
+    struct calibrating pass = {.profile = &again, .effort = effort};
     again.entries = calloc(p->n_entries + 1, sizeof(*again.entries));
     if (!again.entries)
         return strait_error_memory(err, "calibration");
     memcpy(again.entries, p->entries, n_known * sizeof(*again.entries));
-    const int failed = calibrate_points(&of, sweep, err);
+    const int failed = calibrate_points(&pass, sweep, err);
     assert(failed || again.n_entries == p->n_entries); /* the same, in the same order */
-    for (size_t i = n_known; i < p->n_entries && !failed; i++)
-        keep_faster(&p->entries[i], &again.entries[i]);
+    if (!failed)
+        memcpy(of, again.entries + n_known, (p->n_entries - n_known) * sizeof(*of));
     free(again.entries);
+    return failed;
+}
+
+/* All passes after the first, and what they say together. */
+static int calibrate_passes(struct strait_profile *p, size_t n_known,
+                            const struct strait_sweep *sweep,
+                            const struct strait_calibration_effort *effort,
+                            struct strait_error *err)
+{
+    const size_t n_new = p->n_entries - n_known, n_passes = effort->n_passes;
+    struct strait_profile_entry *all = calloc(n_passes * n_new + 1, sizeof(*all)),
+                                *of = calloc(n_passes, sizeof(*of));
+    int failed = all && of ? 0 : strait_error_memory(err, "calibration");
+    if (!failed)
+        memcpy(all, p->entries + n_known, n_new * sizeof(*all));
+    for (size_t pass = 1; pass < n_passes && !failed; pass++)
+        failed = calibrate_again(all + pass * n_new, p, n_known, sweep, effort, err);
+    for (size_t i = 0; i < n_new && !failed; i++) {
+        for (size_t pass = 0; pass < n_passes; pass++)
+            of[pass] = all[pass * n_new + i];
+        strait_passes_settle(&p->entries[n_known + i], of, n_passes);
+    }
+    free(all);
+    free(of);
     return failed;
 }
 
@@ -444,8 +453,13 @@ int strait_calibrate_missing(struct strait_profile *p, size_t *n_missing,
     const size_t n_known = p->n_entries;
     int failed = calibrate_points(&of, sweep, err);
     *n_missing = of.n_missing;
-    for (size_t pass = 1; effort && *n_missing > 0 && pass < effort->n_passes && !failed; pass++)
-        failed = calibrate_again(p, n_known, sweep, effort, err);
+    if (effort && !failed && effort->n_passes > 1 && p->n_entries > n_known)
+        failed = calibrate_passes(p, n_known, sweep, effort, err);
+    for (size_t i = p->n_entries; i-- > 0 && effort && !failed;)
+        if (strcmp(p->entries[i].codec, "none") == 0) { /* what a profile says of any model */
+            p->copy_bytes_per_s = p->entries[i].encode_bytes_per_s;
+            p->add_bytes_per_s = p->entries[i].decode_bytes_per_s;
+        }
     return failed || (effort && strait_profile_round(p, err) != 0) ? -1 : 0;
 }
 

@@ -4,7 +4,8 @@
 #include "workloads/ask/experiment.h"
 
 /* How often each work is timed at least, and for how long, in a pass. A shared host can be slower
- * by half for seconds, so all work is measured in several passes, and the fastest counts. */
+ * by half for seconds, so all work is measured in several passes, of which a codec's fastest
+ * counts. */
 struct strait_calibration_effort {
     size_t n_passes, n_repeats;
     double min_s;
