@@ -170,12 +170,12 @@ SZ_AVX2 SZ_INLINE __m256i refilled(lane_mask m, __m256i x, __m256i words)
 /* ---- out of the stream */
 
 /* Sixteen entries at a time: what is too many the next symbol writes over. */
-SZ_AVX2 void sz_avx2_slots(uint32_t slot[SZ_PROB], const struct sz_freqs *freqs)
+SZ_AVX2 static void get_slots(uint32_t slot[SZ_PROB], const struct sz_freqs *freqs)
 {
     const __m256i next = _mm256_set1_epi32(8 << 8);
     const __m256i eight = _mm256_slli_epi32(_mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7), 8);
     uint32_t start = 0;
-    for (uint32_t i = 0; i < 256; i++) {
+    for (uint32_t i = sz_first_four(freqs); start < SZ_PROB; i++) {
         const uint32_t f = freqs->f[i], end = start + f, first = i | f << 20;
         uint32_t at = start;
         if (f == 0)
@@ -256,7 +256,7 @@ const struct sz_kernels sz_avx2 = {
     .pack = sz_avx2_pack,
     .pack_table = sz_pack_table,
     .put_block = put_block,
-    .get_slots = sz_avx2_slots,
+    .get_slots = get_slots,
     .get_symbols = get_symbols,
     .get_values = get_values_block,
     .join = join,

@@ -69,7 +69,7 @@ void sz_pack_table(struct sz_encoder *e, unsigned table, const struct sz_freqs *
 {
     sz_packed_symbol *out = e->packed[table];
     uint32_t start = 0;
-    for (unsigned i = 0; i < 256; i++) {
+    for (unsigned i = sz_first_four(freqs); start < SZ_PROB; i++) {
         const uint32_t f = freqs->f[i];
         if (f == 0)
             continue;
@@ -78,7 +78,7 @@ void sz_pack_table(struct sz_encoder *e, unsigned table, const struct sz_freqs *
          * fit: one less makes q = x - 1, which the bias corrects. */
         const unsigned shift = f > 1 ? 32 - (unsigned)__builtin_clz(f - 1) : 1;
         const uint64_t power = UINT64_C(1) << (31 + shift);
-        const uint64_t floor = (uint64_t)((double)power / f);
+        const uint64_t floor = (uint64_t)(int64_t)((double)power / f);
         const uint64_t reciprocal = f > 1 ? floor + (floor * f != power) : UINT32_MAX;
         const uint32_t bias = f > 1 ? start : start + SZ_PROB - 1;
         out[i] = reciprocal << 32 | (shift - 1) << 25 | bias << 12 | f;

@@ -113,6 +113,29 @@ AVX512 SZ_INLINE __m256i refilled(lane_mask m, __m256i x, __m256i words)
 
 /* ---- out of the stream */
 
+/* Whole lines of the cache: the next symbol writes over what is too much of the last, and nothing
+ * before its own first entry. */
+AVX512 static void get_slots(uint32_t slot[SZ_PROB], const struct sz_freqs *freqs)
+{
+    enum { LINE = 16 };
+    const __m512i next = _mm512_set1_epi32(LINE << 8);
+    const __m512i line = _mm512_slli_epi32(
+        _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15), 8);
+    uint32_t start = 0;
+    for (uint32_t i = sz_first_four(freqs); start < SZ_PROB; i++) {
+        const uint32_t f = freqs->f[i], end = start + f, before = start % LINE;
+        if (f == 0)
+            continue;
+        __m512i v = _mm512_add_epi32(_mm512_set1_epi32((int)((i | f << 20) - (before << 8))), line);
+        _mm512_mask_storeu_epi32(slot + start - before, (__mmask16)(0xffffu << before), v);
+        for (uint32_t at = start - before + LINE; at < end; at += LINE) {
+            v = _mm512_add_epi32(v, next);
+            _mm512_storeu_si512(slot + at, v);
+        }
+        start = end;
+    }
+}
+
 AVX512 static unsigned get_symbols(uint8_t *sym, uint32_t *states, const unsigned char **words,
                                    const uint32_t *slots)
 {
@@ -167,7 +190,7 @@ const struct sz_kernels sz_avx512 = {
     .pack = sz_avx2_pack,
     .pack_table = sz_pack_table,
     .put_block = put_block,
-    .get_slots = sz_avx2_slots,
+    .get_slots = get_slots,
     .get_symbols = get_symbols,
     .get_values = get_values_block,
     .join = join,

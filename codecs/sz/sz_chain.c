@@ -170,9 +170,10 @@ static uint64_t own_cost(const struct sz_encoder *e, const int8_t table_of_slot[
 static void set_tables(struct sz_encoder *e, struct sz_chain *chain, bool last)
 {
     chain->n_tables = e->n_counts;
-    memset(chain->table_of, 0, sizeof(chain->table_of));
+    if (!last)
+        memset(chain->table_of, 0, sizeof(chain->table_of));
     for (unsigned t = 0; t < chain->n_tables; t++) {
-        sz_normalise(&chain->freqs[t], e->counts[t].n, 256);
+        sz_normalise_count(&chain->freqs[t], &e->counts[t]);
         sz_chain_changed(chain, t);
         if (!last)
             set_prices(chain, t, &e->logs);
@@ -232,6 +233,31 @@ static struct choice choose(struct sz_encoder *e, struct sz_chain *chain, bool z
     return (struct choice){.cost = cost_of_counts(e)};
 }
 
+/* The coder takes slightly more than the entropy. */
+static bool longer_than_raw(const struct sz_split *s, uint64_t bits, size_t n_elems)
+{
+    return bits + bits / 64 + 8 * s->n_low_bytes + 32 * (uint64_t)s->n_escapes >= 32 * n_elems;
+}
+
+/* Whether a small tensor takes one new table whatever that costs: a byte a symbol, and the table
+ * that costs most, are below all limits. */
+static bool decides_nothing(const struct sz_encoder *e, const struct sz_chain *chain,
+                            size_t n_elems, uint64_t many)
+{
+    enum { MOST_TABLE_BITS = 2048 }; /* 256 (log2(1 + 4 * SZ_PROB / 256) + 1.5) + 40, set_cost's */
+    const uint64_t most = 8 * n_elems + MOST_TABLE_BITS;
+    return e->n_counts == 1 && chain->n_tables == 0 && most < many &&
+           !longer_than_raw(&e->split, most, n_elems);
+}
+
+static struct choice only_choice(struct sz_encoder *e, bool zero, uint8_t kind_of_slot[SZ_SLOTS])
+{
+    name_tables(e);
+    const bool named = name_kinds(&e->model, &e->split, zero, kind_of_slot);
+    assert(named); /* two of them */
+    return (struct choice){0};
+}
+
 void sz_chain_choose(struct sz_encoder *e, struct sz_chain *chain, size_t n_elems)
 {
     struct sz_split *s = &e->split;
@@ -241,12 +267,13 @@ void sz_chain_choose(struct sz_encoder *e, struct sz_chain *chain, size_t n_elem
     if (e->how == SZ_HOW_RAW)
         return;
     const bool zero = memchr(s->kind, UINT8_MAX, n_blocks) != NULL;
-    const struct choice choice = choose(e, chain, zero, kind_of_slot);
-    if (choice.cost >> LOG_BITS >= (chain->hasty ? 2 : 8) * SZ_MANY)
+    const uint64_t many = (chain->hasty ? 2 : 8) * SZ_MANY;
+    const struct choice choice = decides_nothing(e, chain, n_elems, many)
+                                     ? only_choice(e, zero, kind_of_slot)
+                                     : choose(e, chain, zero, kind_of_slot);
+    if (choice.cost >> LOG_BITS >= many)
         e->how |= SZ_HOW_MANY;
-    /* The coder takes slightly more than the entropy. */
-    const uint64_t coded = choice.cost >> LOG_BITS;
-    if (coded + coded / 64 + 8 * s->n_low_bytes + 32 * (uint64_t)s->n_escapes >= 32 * n_elems) {
+    if (longer_than_raw(s, choice.cost >> LOG_BITS, n_elems)) {
         e->how = SZ_HOW_RAW;
         return;
     }

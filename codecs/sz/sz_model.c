@@ -63,12 +63,24 @@ static void set_cost(struct sz_count *c, const struct sz_logs *logs)
     c->cost = bits + (40u << LOG_BITS);
 }
 
-static void find_ends(struct sz_count *c)
+/* Add up the histograms of a slot, where they may have symbols, and find the ends. */
+static void take_slot(struct sz_count *c, const struct sz_slot *slot, uint32_t (*histogram)[256])
 {
-    for (c->low = 0; c->n[c->low] == 0; c->low++)
+    unsigned low = slot->special ? 0 : SZ_CENTRE - 1u - slot->reach, high = SZ_CENTRE + slot->reach;
+    uint32_t total = 0;
+    memset(c->n, 0, low * sizeof(c->n[0]));
+    memset(c->n + high, 0, (256 - high) * sizeof(c->n[0]));
+    for (unsigned k = low; k <= high; k++) {
+        c->n[k] = histogram[0][k] + histogram[1][k] + histogram[2][k] + histogram[3][k];
+        total += c->n[k];
+    }
+    for (; c->n[low] == 0; low++)
         ;
-    for (c->high = 255; c->n[c->high] == 0; c->high--)
+    for (; c->n[high] == 0; high--)
         ;
+    c->low = low;
+    c->high = high;
+    c->total = total;
 }
 
 static void merged(struct sz_count *sum, const struct sz_count *a, const struct sz_count *b,
@@ -111,23 +123,22 @@ static bool comes_before(const struct sz_slot *a, const struct sz_slot *b)
 
 void sz_model_gather(struct sz_encoder *e)
 {
-    const struct sz_split *s = &e->split;
+    struct sz_split *s = &e->split;
+    uint8_t order[SZ_SLOTS];
     for (unsigned i = 0; i < s->n_slots; i++) {
         unsigned at = i;
-        for (; at > 0 && comes_before(&s->slots[i], &s->slots[e->counts[at - 1].slots[0]]); at--)
-            e->counts[at] = e->counts[at - 1];
-        struct sz_count *c = &e->counts[at];
+        for (; at > 0 && comes_before(&s->slots[i], &s->slots[order[at - 1]]); at--)
+            order[at] = order[at - 1];
+        order[at] = (uint8_t)i;
+    }
+    for (unsigned k = 0; k < s->n_slots; k++) {
+        const unsigned i = order[k];
+        struct sz_count *c = &e->counts[k];
         c->slots[0] = (uint8_t)i;
         c->n_slots = 1;
-        c->total = 0;
         memset(c->n_blocks, 0, sizeof(c->n_blocks));
         c->n_blocks[s->slots[i].shift] = s->slots[i].n_blocks;
-        for (unsigned k = 0; k < 256; k++) {
-            c->n[k] = s->histogram[i][0][k] + s->histogram[i][1][k] + s->histogram[i][2][k] +
-                      s->histogram[i][3][k];
-            c->total += c->n[k];
-        }
-        find_ends(c);
+        take_slot(c, &s->slots[i], s->histogram[i]);
     }
     e->n_counts = s->n_slots;
 }

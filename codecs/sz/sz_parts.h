@@ -44,19 +44,29 @@ struct sz_kernels; /* the inner loops, see sz_kernels.h */
 
 /* ---- rANS (sz_rans.c): 32-bit states in [2^15, 2^31), 16-bit words, 12-bit frequencies */
 
-/* Two arrays, whose elements one instruction addresses by the symbol. */
+/* Arrays of words, which instructions take from memory, addressed by the symbol. */
 struct sz_put_table {
     uint64_t reciprocal[256]; /* of the frequency, SZ_RECIPROCAL_BITS fraction bits, rounded up */
-    struct {
-        uint32_t limit;
-        uint16_t start, complement;
-    } rest[256];
+    uint32_t limit[256], start[256], complement[256];
 };
 
 /* Frequencies 1..4095 of the symbols that occur; their sum is SZ_PROB. */
 struct sz_freqs {
     uint16_t f[256];
 };
+
+/** The first of the four symbols, of a multiple of four on, among which is the first that
+ *  occurs. */
+static inline unsigned sz_first_four(const struct sz_freqs *freqs)
+{
+    uint64_t four = 0;
+    for (unsigned i = 0; i < 256; i += 4) {
+        memcpy(&four, freqs->f + i, sizeof(four));
+        if (four != 0)
+            return i;
+    }
+    return 0;
+}
 
 void sz_put_symbols(struct sz_put_table *table, const struct sz_freqs *freqs);
 /** Table from slot to symbol (8 bits), offset within the symbol (12) and frequency (12), which is
@@ -115,9 +125,9 @@ static inline ptrdiff_t sz_rans_put(uint32_t *state, uint16_t *words, ptrdiff_t 
 {
     uint32_t x = *state;
     words[at - 1] = (uint16_t)x;
-    sz_rans_give(&x, x >> 16, table->rest[sym].limit, &at);
+    sz_rans_give(&x, x >> 16, table->limit[sym], &at);
     const uint32_t quotient = (uint32_t)(x * table->reciprocal[sym] >> SZ_RECIPROCAL_BITS);
-    *state = x + table->rest[sym].start + quotient * table->rest[sym].complement;
+    *state = x + table->start[sym] + quotient * table->complement[sym];
     return at;
 }
 
@@ -158,6 +168,8 @@ void sz_log_init(struct sz_logs *logs);
 
 struct sz_slot { /* a histogram while counting: blocks alike in magnitude, with one shift */
     uint8_t shift, bin, sparse;
+    uint8_t reach; /* its symbols lie from SZ_CENTRE - 1 - reach to SZ_CENTRE + reach, */
+    bool special;  /* escapes and SZ_ZERO apart, which only these have */
     int8_t table;
     uint32_t n_blocks;
 };
@@ -183,6 +195,8 @@ struct sz_count { /* a histogram with the figures that the model needs */
 /** Scale counts to frequencies with sum SZ_PROB, each from 1 to SZ_PROB - 1 if the symbol
  *  occurs. */
 void sz_normalise(struct sz_freqs *freqs, const uint32_t *n, unsigned n_symbols);
+/** The same of a histogram whose ends and total are known. */
+void sz_normalise_count(struct sz_freqs *freqs, const struct sz_count *c);
 void sz_write_freqs(struct strait_writer *w, const struct sz_freqs *freqs);
 /** False when malformed. */
 bool sz_read_freqs(struct strait_reader *r, struct sz_freqs *freqs);

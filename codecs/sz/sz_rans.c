@@ -5,17 +5,17 @@
 void sz_put_symbols(struct sz_put_table *table, const struct sz_freqs *freqs)
 {
     uint32_t start = 0;
-    for (unsigned i = 0; i < 256; i++) {
+    for (unsigned i = sz_first_four(freqs); start < SZ_PROB; i++) {
         const uint32_t f = freqs->f[i];
         if (f == 0)
             continue; /* never looked up */
         /* A reciprocal that is at most 1 too large gives x / f for x below f << 19: x times the
          * excess is below f * 2^-24 of a unit, and so below the distance 1 / f to the next
          * integer. */
-        table->reciprocal[i] = (uint64_t)(0x1p43 / f) + 1;
-        table->rest[i].limit = f << 19;
-        table->rest[i].start = (uint16_t)start;
-        table->rest[i].complement = (uint16_t)(SZ_PROB - f);
+        table->reciprocal[i] = (uint64_t)(int64_t)(0x1p43 / f) + 1;
+        table->limit[i] = f << 19;
+        table->start[i] = start;
+        table->complement[i] = SZ_PROB - f;
         start += f;
     }
 }
@@ -24,7 +24,7 @@ void sz_put_symbols(struct sz_put_table *table, const struct sz_freqs *freqs)
 void sz_get_slots(uint32_t slot[SZ_PROB], const struct sz_freqs *freqs)
 {
     uint32_t start = 0;
-    for (uint32_t i = 0; i < 256; i++) {
+    for (uint32_t i = sz_first_four(freqs); start < SZ_PROB; i++) {
         const uint32_t f = freqs->f[i], first = i | f << 20;
         uint32_t *at = slot + start;
         start += f;

@@ -71,6 +71,13 @@ static unsigned choose_slot(struct sz_split *s, const struct sz_stats *stats, un
     return *slot;
 }
 
+/* The symbols of one more block. */
+static void note_symbols(struct sz_slot *slot, uint32_t reach, bool special)
+{
+    slot->reach = reach > slot->reach ? (uint8_t)reach : slot->reach;
+    slot->special = slot->special || special;
+}
+
 static void put_symbols(struct sz_split *s, const struct sz_kernels *kernels, uint8_t *sym,
                         const int32_t *q, unsigned n, unsigned shift, bool sparse,
                         const uint8_t *mark, const float *x)
@@ -101,12 +108,24 @@ static void put_symbols(struct sz_split *s, const struct sz_kernels *kernels, ui
 /* Four histograms in turn: a counter that was just written is slow to read. */
 static void count(uint32_t (*histogram)[256], const uint8_t *sym, unsigned n)
 {
-    unsigned i = 0;
-    for (; i + 8 <= n; i += 8)
+    const uint8_t *const end = sym + n;
+    for (; end - sym >= 8; sym += 8)
         for (unsigned k = 0; k < 8; k++)
-            histogram[k % 4][sym[i + k]]++;
-    for (; i < n; i++)
-        histogram[0][sym[i]]++;
+            histogram[k % 4][sym[k]]++;
+    for (; sym < end; sym++)
+        histogram[0][*sym]++;
+}
+
+/* Integers too large for a symbol become escapes, beside those that are marked. */
+static void mark_large(int32_t *q, uint8_t *mark, unsigned n, unsigned shift, bool first)
+{
+    if (first)
+        memset(mark, 0, n);
+    for (unsigned i = 0; i < n; i++)
+        if (q[i] >> shift > 127 || q[i] >> shift < -126) {
+            mark[i] = 1;
+            q[i] = 0;
+        }
 }
 
 /* One block. Returns the last integer, for the next block's differences. */
@@ -128,9 +147,10 @@ static int32_t split_block(struct sz_split *s, const struct sz_kernels *kernels,
                                : sz_quantise_some(q, &stats, x, n, grid);
     }
     int32_t *integers = q;
-    memset(mark, 0, sizeof(mark));
     if (marked)
         sz_repair(q, mark, x, n, grid);
+    else if (delta)
+        memset(mark, 0, n);
     if (delta) {
         last = difference(d, mark, q, x, n, grid, before, -1);
         integers = d;
@@ -142,15 +162,12 @@ static int32_t split_block(struct sz_split *s, const struct sz_kernels *kernels,
     if (marked || delta)
         stats = sz_stats_of(integers, n);
     const unsigned shift = choose_shift(&stats);
-    if (stats.max > 126u << shift) {
+    const bool large = stats.max > 126u << shift;
+    if (large) {
         if (delta)
             last = difference(d, mark, q, x, n, grid, before, (int)shift);
         else
-            for (unsigned i = 0; i < n; i++)
-                if (integers[i] >> shift > 127 || integers[i] >> shift < -126) {
-                    mark[i] = 1;
-                    integers[i] = 0;
-                }
+            mark_large(integers, mark, n, shift, !marked);
         marked = true;
     }
     marked = marked && memchr(mark, 1, n);
@@ -160,6 +177,7 @@ static int32_t split_block(struct sz_split *s, const struct sz_kernels *kernels,
     }
     const bool sparse = shift > 0 && 10 * (n - stats.n_nonzero) > n;
     const unsigned slot = choose_slot(s, &stats, shift, sparse);
+    note_symbols(&s->slots[slot], large ? 127 : stats.max >> shift, sparse || marked);
     uint8_t *sym = s->sym + block * SZ_BLOCK;
     put_symbols(s, kernels, sym, integers, n, shift, sparse, marked ? mark : NULL, x);
     count(s->histogram[slot], sym, n);

@@ -136,6 +136,5 @@ SZ_AVX2 SZ_INLINE __m256i sz_push(__m256i x, __m256i entry, __m256i reciprocal)
 void sz_pack_table(struct sz_encoder *e, unsigned table, const struct sz_freqs *freqs);
 void sz_avx2_symbols(uint8_t *sym, const int32_t *q, unsigned shift);
 unsigned char *sz_avx2_pack(unsigned char *p, const uint32_t *v, unsigned n, unsigned width);
-void sz_avx2_slots(uint32_t slot[SZ_PROB], const struct sz_freqs *freqs);
 void sz_avx2_values(float *y, const int32_t *q, const struct sz_grid *grid);
 #endif
