@@ -121,7 +121,7 @@ static inline uint32_t sz_get_word(const unsigned char *p)
 /** Push one symbol; words[at - 1] may be overwritten even if none is written.
  *  Returns: the index of the last word */
 static inline ptrdiff_t sz_rans_put(uint32_t *state, uint16_t *words, ptrdiff_t at,
-                                    const struct sz_put_table *table, unsigned sym)
+                                    const struct sz_put_table *table, size_t sym)
 {
     uint32_t x = *state;
     words[at - 1] = (uint16_t)x;

@@ -50,10 +50,50 @@ bool sz_quantise_some(int32_t *q, struct sz_stats *stats, const float *x, unsign
     return failed;
 }
 
+/* Four values in a vector of any machine. */
+typedef float floats __attribute__((vector_size(16)));
+typedef int32_t integers __attribute__((vector_size(16)));
+
+static inline floats all_of(float v)
+{
+    return (floats){v, v, v, v};
+}
+
+static inline int32_t sum_of(integers v)
+{
+    return v[0] + v[1] + v[2] + v[3];
+}
+
+/* Quantises and judges in one pass. An integer of a value beyond SZ_MAX_INTEGER is at least as
+ * large: that is noticed at the end. */
 static bool quantise_block(int32_t *q, struct sz_stats *stats, const float *x,
                            const struct sz_grid *grid)
 {
-    return sz_quantise_some(q, stats, x, SZ_BLOCK, grid);
+    const floats centre = all_of(grid->centre), step = all_of(grid->step);
+    const floats inverse = all_of(grid->inverse), magic = all_of(SZ_MAGIC);
+    integers sum = {0}, zeros = {0}, max = {0}, all_good = ~max;
+    for (unsigned i = 0; i < SZ_BLOCK; i += 4) {
+        floats v;
+        memcpy(&v, x + i, sizeof(v));
+        const integers nearest = (integers)((v - centre) * inverse + magic) - (integers)magic;
+        const floats y = __builtin_convertvector(nearest, floats) * step + centre;
+        const integers good = (floats)((integers)(v - y) & INT32_MAX) <= grid->threshold;
+        const integers integer = nearest & good, sign = integer >> 31, size = (integer ^ sign) - sign;
+        const integers larger = size > max;
+        memcpy(q + i, &integer, sizeof(integer));
+        all_good &= good;
+        sum += size;
+        zeros -= integer == 0;
+        max = (size & larger) | (max & ~larger);
+    }
+    for (unsigned k = 1; k < 4; k++)
+        max[0] = max[k] > max[0] ? max[k] : max[0];
+    stats->max = (uint32_t)max[0];
+    if (stats->max >= (uint32_t)SZ_MAX_INTEGER)
+        return sz_quantise_some(q, stats, x, SZ_BLOCK, grid);
+    stats->sum = (uint32_t)sum_of(sum);
+    stats->n_nonzero = SZ_BLOCK - (uint32_t)sum_of(zeros);
+    return (all_good[0] & all_good[1] & all_good[2] & all_good[3]) == 0;
 }
 
 static inline void symbols(uint8_t *restrict sym, const int32_t *restrict q, unsigned n,
