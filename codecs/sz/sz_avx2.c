@@ -18,8 +18,8 @@ SZ_AVX2 SZ_INLINE uint32_t max_of(__m256i v)
     return (uint32_t)_mm_cvtsi128_si32(_mm_max_epu32(m, _mm_shuffle_epi32(m, 0xb1)));
 }
 
-SZ_AVX2 static bool quantise(int32_t *q, struct sz_stats *stats, const float *x,
-                             const struct sz_grid *grid)
+SZ_AVX2 SZ_INLINE bool quantise_from(int32_t *q, struct sz_stats *stats, const float *x,
+                                     const struct sz_grid *grid, const struct sz_uncounted *before)
 {
     const __m256 centre = _mm256_set1_ps(grid->centre), step = _mm256_set1_ps(grid->step);
     const __m256 inverse = _mm256_set1_ps(grid->inverse);
@@ -37,6 +37,8 @@ SZ_AVX2 static bool quantise(int32_t *q, struct sz_stats *stats, const float *x,
         const __m256i integer = _mm256_and_si256(nearest, _mm256_castps_si256(good));
         const __m256i size = _mm256_abs_epi32(integer);
         _mm256_storeu_si256((__m256i *)(q + i), integer);
+        if (before)
+            sz_count(before, i, 8);
         all_good = _mm256_and_ps(all_good, good);
         sum = _mm256_add_epi32(sum, size);
         max = _mm256_max_epu32(max, size);
@@ -48,6 +50,15 @@ SZ_AVX2 static bool quantise(int32_t *q, struct sz_stats *stats, const float *x,
     if (stats->max >= (uint32_t)SZ_MAX_INTEGER) /* left to the portable loop */
         return sz_quantise_some(q, stats, x, SZ_BLOCK, grid);
     return _mm256_movemask_ps(all_good) != 0xff;
+}
+
+SZ_AVX2 static bool quantise(int32_t *q, struct sz_stats *stats, const float *x,
+                             const struct sz_grid *grid, const struct sz_uncounted *before)
+{
+    if (!before)
+        return quantise_from(q, stats, x, grid, NULL);
+    const struct sz_uncounted own = *before; /* which no store changes */
+    return quantise_from(q, stats, x, grid, &own);
 }
 
 /* Upper parts of 32 integers, as bytes. */

@@ -8,7 +8,8 @@
 /* ---- into the stream */
 
 AVX512 SZ_INLINE bool quantise_from(int32_t *q, struct sz_stats *stats, const float *x,
-                                    const struct sz_grid *grid, const bool centred)
+                                    const struct sz_grid *grid, const bool centred,
+                                    const struct sz_uncounted *before)
 {
     const __m512 centre = _mm512_set1_ps(grid->centre), step = _mm512_set1_ps(grid->step);
     const __m512 inverse = _mm512_set1_ps(grid->inverse);
@@ -27,6 +28,8 @@ AVX512 SZ_INLINE bool quantise_from(int32_t *q, struct sz_stats *stats, const fl
         const __m512i integer = _mm512_maskz_mov_epi32(good, nearest);
         const __m512i size = _mm512_abs_epi32(integer);
         _mm512_storeu_si512(q + i, integer);
+        if (before)
+            sz_count(before, i, 16);
         all_good &= good;
         sum = _mm512_add_epi32(sum, size);
         max = _mm512_max_epu32(max, size);
@@ -41,10 +44,15 @@ AVX512 SZ_INLINE bool quantise_from(int32_t *q, struct sz_stats *stats, const fl
 }
 
 AVX512 static bool quantise(int32_t *q, struct sz_stats *stats, const float *x,
-                            const struct sz_grid *grid)
+                            const struct sz_grid *grid, const struct sz_uncounted *before)
 {
-    return grid->centre < 0 || grid->centre > 0 ? quantise_from(q, stats, x, grid, true)
-                                                : quantise_from(q, stats, x, grid, false);
+    const struct sz_uncounted none = {0},
+                              own = before ? *before : none; /* which no store changes */
+    if (grid->centre < 0 || grid->centre > 0)
+        return before ? quantise_from(q, stats, x, grid, true, &own)
+                      : quantise_from(q, stats, x, grid, true, NULL);
+    return before ? quantise_from(q, stats, x, grid, false, &own)
+                  : quantise_from(q, stats, x, grid, false, NULL);
 }
 
 AVX512 static unsigned special(uint8_t *sym, uint32_t *low, const int32_t *q, const uint8_t *mark,

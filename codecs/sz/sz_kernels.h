@@ -13,9 +13,10 @@ typedef uint64_t sz_packed_symbol;
 struct sz_kernels {
     enum strait_simd level;
 
-    /** As sz_quantise, also gives statistics of the result. */
-    bool (*quantise)(int32_t *q, struct sz_stats *stats, const float *x,
-                     const struct sz_grid *grid);
+    /** As sz_quantise, also gives statistics of the result, and counts the symbols of another block
+     *  on the way (`before`; NULL: none): counting waits for memory, quantising for arithmetic. */
+    bool (*quantise)(int32_t *q, struct sz_stats *stats, const float *x, const struct sz_grid *grid,
+                     const struct sz_uncounted *before);
     /** Symbols of a block whose integers all fit a symbol. */
     void (*symbols)(uint8_t *sym, const int32_t *q, unsigned shift);
     /** Symbols of a block with escapes as in `mark` (NULL: none), and with SZ_ZERO if `sparse`.
@@ -53,6 +54,14 @@ struct sz_kernels {
                  unsigned shift);
     void (*values)(float *y, const int32_t *q, const struct sz_grid *grid);
 };
+
+/** Count n of the symbols, from `at` on, a multiple of four, in four histograms in turn: a counter
+ *  that was just written is slow to read. */
+static inline void sz_count(const struct sz_uncounted *u, unsigned at, unsigned n)
+{
+    for (unsigned k = 0; k < n; k++)
+        u->histogram[k % 4][u->sym[at + k]]++;
+}
 
 /** As strait_put64, which compilers sometimes turn into eight stores. */
 static inline void sz_store64(unsigned char *p, uint64_t v)

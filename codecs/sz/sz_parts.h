@@ -219,6 +219,11 @@ struct sz_known {
     bool marked[SZ_SAMPLES]; /* some value had no integer */
 };
 
+struct sz_uncounted { /* symbols of a block, and where they are to be counted */
+    const uint8_t *sym;
+    uint32_t (*histogram)[256];
+};
+
 struct sz_split {          /* integers of a segment, taken apart */
     struct sz_known known; /* of it; those of other splits: none */
     uint8_t sym[SZ_SEGMENT];
@@ -226,6 +231,7 @@ struct sz_split {          /* integers of a segment, taken apart */
     unsigned char low[SZ_SEGMENT / 8 * SZ_MAX_SHIFT + 96]; /* with room for overwriting */
     float escape[SZ_SEGMENT / 2 + SZ_BLOCK];
     size_t n_low_bytes, n_escapes;
+    struct sz_uncounted uncounted; /* of a whole block; sym NULL: none */
     uint32_t histogram[SZ_SLOTS][4][256];
     struct sz_slot slots[SZ_SLOTS];
     unsigned n_slots;

@@ -66,9 +66,10 @@ static inline int32_t sum_of(integers v)
 
 /* Quantises and judges in one pass. An integer of a value beyond SZ_MAX_INTEGER is at least as
  * large: that is noticed at the end. */
-static bool quantise_block(int32_t *q, struct sz_stats *stats, const float *x,
-                           const struct sz_grid *grid)
+STRAIT_INLINE bool quantise_whole(int32_t *q, struct sz_stats *stats, const float *x,
+                                  const struct sz_grid *grid, const struct sz_uncounted *before)
 {
+    const float threshold = grid->threshold;
     const floats centre = all_of(grid->centre), step = all_of(grid->step);
     const floats inverse = all_of(grid->inverse), magic = all_of(SZ_MAGIC);
     integers sum = {0}, zeros = {0}, max = {0}, all_good = ~max;
@@ -77,10 +78,12 @@ static bool quantise_block(int32_t *q, struct sz_stats *stats, const float *x,
         memcpy(&v, x + i, sizeof(v));
         const integers nearest = (integers)((v - centre) * inverse + magic) - (integers)magic;
         const floats y = __builtin_convertvector(nearest, floats) * step + centre;
-        const integers good = (floats)((integers)(v - y) & INT32_MAX) <= grid->threshold;
+        const integers good = (floats)((integers)(v - y) & INT32_MAX) <= threshold;
         const integers integer = nearest & good, sign = integer >> 31, size = (integer ^ sign) - sign;
         const integers larger = size > max;
         memcpy(q + i, &integer, sizeof(integer));
+        if (before)
+            sz_count(before, i, 4);
         all_good &= good;
         sum += size;
         zeros -= integer == 0;
@@ -94,6 +97,15 @@ static bool quantise_block(int32_t *q, struct sz_stats *stats, const float *x,
     stats->sum = (uint32_t)sum_of(sum);
     stats->n_nonzero = SZ_BLOCK - (uint32_t)sum_of(zeros);
     return (all_good[0] & all_good[1] & all_good[2] & all_good[3]) == 0;
+}
+
+static bool quantise_block(int32_t *q, struct sz_stats *stats, const float *x,
+                           const struct sz_grid *grid, const struct sz_uncounted *before)
+{
+    if (!before)
+        return quantise_whole(q, stats, x, grid, NULL);
+    const struct sz_uncounted own = *before; /* which no store changes */
+    return quantise_whole(q, stats, x, grid, &own);
 }
 
 static inline void symbols(uint8_t *restrict sym, const int32_t *restrict q, unsigned n,

@@ -157,7 +157,7 @@ double sz_sample_delta(struct sz_encoder *e, const float *x, size_t n, const str
     const size_t n_samples = samples_in(n);
     for (size_t k = 0; k < n_samples; k++) {
         struct sz_stats *stats = &known->stats[k];
-        known->marked[k] = e->kernels->quantise(q[k], stats, x + sample_at(k, n), grid);
+        known->marked[k] = e->kernels->quantise(q[k], stats, x + sample_at(k, n), grid, NULL);
         level_sum += stats->sum - magnitude_of(q[k][0]);
         step_sum += steps_in(q[k]);
     }

@@ -105,15 +105,19 @@ static void put_symbols(struct sz_split *s, const struct sz_kernels *kernels, ui
             (size_t)(kernels->pack(s->low + s->n_low_bytes, low, n_low, shift) - s->low);
 }
 
-/* Four histograms in turn: a counter that was just written is slow to read. */
-static void count(uint32_t (*histogram)[256], const uint8_t *sym, unsigned n)
+static void count_some(struct sz_uncounted *u, unsigned n)
 {
-    const uint8_t *const end = sym + n;
-    for (; end - sym >= 8; sym += 8)
-        for (unsigned k = 0; k < 8; k++)
-            histogram[k % 4][sym[k]]++;
-    for (; sym < end; sym++)
-        histogram[0][*sym]++;
+    unsigned i = 0;
+    for (; i + 8 <= n; i += 8)
+        sz_count(u, i, 8);
+    sz_count(u, i, n - i);
+    u->sym = NULL;
+}
+
+static void count(struct sz_uncounted *u)
+{
+    if (u->sym)
+        count_some(u, SZ_BLOCK);
 }
 
 /* Integers too large for a symbol become escapes, beside those that are marked. */
@@ -143,8 +147,11 @@ static int32_t split_block(struct sz_split *s, const struct sz_kernels *kernels,
         stats = s->known.stats[block];
         marked = s->known.marked[block];
     } else {
-        marked = n == SZ_BLOCK ? kernels->quantise(q, &stats, x, grid)
+        marked = n == SZ_BLOCK ? kernels->quantise(q, &stats, x, grid,
+                                                   s->uncounted.sym ? &s->uncounted : NULL)
                                : sz_quantise_some(q, &stats, x, n, grid);
+        if (n == SZ_BLOCK)
+            s->uncounted.sym = NULL;
     }
     int32_t *integers = q;
     if (marked)
@@ -180,7 +187,10 @@ static int32_t split_block(struct sz_split *s, const struct sz_kernels *kernels,
     note_symbols(&s->slots[slot], large ? 127 : stats.max >> shift, sparse || marked);
     uint8_t *sym = s->sym + block * SZ_BLOCK;
     put_symbols(s, kernels, sym, integers, n, shift, sparse, marked ? mark : NULL, x);
-    count(s->histogram[slot], sym, n);
+    count(&s->uncounted);
+    s->uncounted = (struct sz_uncounted){.sym = sym, .histogram = s->histogram[slot]};
+    if (n < SZ_BLOCK)
+        count_some(&s->uncounted, n);
     s->slots[slot].n_blocks++;
     s->kind[block] = (uint8_t)slot;
     return last;
@@ -191,6 +201,7 @@ bool sz_split(struct sz_split *s, const struct sz_kernels *kernels, const float 
 {
     s->n_low_bytes = s->n_escapes = 0;
     s->n_slots = 0;
+    s->uncounted.sym = NULL;
     memset(s->slot_of, UINT8_MAX, sizeof(s->slot_of));
     memset(s->slot_of_shift, UINT8_MAX, sizeof(s->slot_of_shift));
     int32_t before = 0;
@@ -201,6 +212,7 @@ bool sz_split(struct sz_split *s, const struct sz_kernels *kernels, const float 
         if (s->n_escapes > n / 2)
             break;
     }
+    count(&s->uncounted);
     s->known.n_blocks = 0;
     return s->n_escapes <= n / 2;
 }

@@ -295,7 +295,7 @@ static void at_the_limit(void)
                 const float scaled = (x[77] - grids[g].centre) * grids[g].inverse;
                 const bool fits = fabsf(scaled) <= 4194303.0f;
                 const int32_t nearest = fits ? (int32_t)lrintf(scaled) : 0;
-                const bool failed = kernels_of(level)->quantise(q, &stats, x, &grids[g]);
+                const bool failed = kernels_of(level)->quantise(q, &stats, x, &grids[g], NULL);
                 CU_ASSERT_EQUAL(failed, !fits);
                 CU_ASSERT_EQUAL(q[77], nearest);
                 CU_ASSERT_EQUAL(stats.sum, (uint32_t)abs(nearest));
@@ -303,6 +303,28 @@ static void at_the_limit(void)
                 CU_ASSERT_EQUAL(stats.n_nonzero, nearest != 0);
                 CU_ASSERT(q[76] == 0 && q[78] == 0);
             }
+}
+
+static void counted_on_the_way(void)
+{
+    const struct sz_grid grids[] = {{.step = 1, .inverse = 1, .threshold = 0.5f},
+                                    {.centre = 2, .step = 1, .inverse = 1, .threshold = 0.5f}};
+    uint8_t sym[SZ_BLOCK];
+    for (unsigned i = 0; i < SZ_BLOCK; i++)
+        sym[i] = (uint8_t)(i % 64 + 100); /* four of each of 64 */
+    for (unsigned level = 0; level <= (unsigned)strait_simd_best(); level++)
+        for (unsigned g = 0; g < 2; g++) {
+            float x[SZ_BLOCK] = {0};
+            int32_t q[SZ_BLOCK];
+            uint32_t histogram[4][256] = {{0}};
+            struct sz_stats stats;
+            const struct sz_uncounted before = {.sym = sym, .histogram = histogram};
+            kernels_of(level)->quantise(q, &stats, x, &grids[g], &before);
+            for (unsigned k = 0; k < 256; k++)
+                CU_ASSERT_EQUAL(histogram[0][k] + histogram[1][k] + histogram[2][k] +
+                                    histogram[3][k],
+                                k >= 100 && k < 164 ? 4u : 0u);
+        }
 }
 
 static const struct strait_test tests[] = {
@@ -314,5 +336,6 @@ static const struct strait_test tests[] = {
     {"low bits lie one behind the other, lowest first", packed},
     {"integers go apart into symbols and low bits and come back", apart_and_joined},
     {"integers end at 2^22 - 1 at every level", at_the_limit},
+    {"a block's symbols are counted while the next is quantised", counted_on_the_way},
 };
 STRAIT_SUITE("codecs/sz/sz_simd", tests);
