@@ -24,6 +24,7 @@ struct strait_slice {
     struct strait_bound bound; /* this tensor's own; kind NONE: the bundle's */
     float scale;               /* struct strait_request */
     const float *reference;    /* what the receiver has, for a codec with decode_from; else NULL */
+    struct strait_agreed agreed; /* struct strait_request; lossy tensors only */
 };
 
 /* The codecs of a payload. `lossy` may itself be a lossless codec: its bound then has kind NONE. */

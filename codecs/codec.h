@@ -37,6 +37,13 @@ enum strait_codec_flag {
     STRAIT_CODEC_MOMENTUM = 1024  /* what is sent is a momentum, its factor the first parameter */
 };
 
+/* What ranks agreed on before they sum (strait_codec_statistics). */
+struct strait_agreed {
+    const uint32_t *words; /* of the tensor that these values are of, or a part; NULL: none */
+    size_t first;          /* where in it they begin */
+    unsigned n_ranks;      /* whose values are added up in them; for encode */
+};
+
 /* Arguments of encode beside the values. */
 struct strait_request {
     struct strait_bound bound;
@@ -50,6 +57,28 @@ struct strait_request {
     double share;  /* of the values that `dgc` sends, in the place of its ratio; 0: as that says */
     const float *reference; /* values that the receiver has, as many as are encoded, for a codec
                              * with decode_from; else NULL */
+    struct strait_agreed agreed;
+};
+
+/* For a codec whose partial sums are all coded by the same statistics: ranks add up those of what
+ * each of them has, once before the sum, and hops send none. */
+struct strait_codec_statistics {
+    unsigned param; /* number of the codec's parameter that is 0 where they are wanted */
+    /** Words of a tensor, 4 bytes each. */
+    size_t (*n_words)(size_t n_elems);
+    /** Out: words of one rank's tensor. */
+    void (*measure)(uint32_t *words, const float *x, size_t n_elems);
+    /** Add other ranks' words to `sum`. */
+    void (*merge)(uint32_t *sum, const uint32_t *more, size_t n_words);
+    /** Out: words, as encode and decode take them. In: sum: all ranks' words of all tensors that
+     *  are summed in one call. Errors: NOMEM */
+    int (*settle)(void *state, uint32_t *words, const uint32_t *sum, size_t n_words,
+                  unsigned n_ranks, struct strait_error *err);
+    /** As the codec's decode, of what was encoded with the same words. */
+    int (*decode)(void *state, float *y, size_t n_elems, const unsigned char *in, size_t len_bytes,
+                  struct strait_agreed agreed, struct strait_error *err);
+    /** Encoded size that is expected on average over a model. */
+    size_t (*predict)(const void *state, size_t n_elems);
 };
 
 /* Coding piece by piece, so that encoding, sending and decoding overlap. */
@@ -145,7 +174,8 @@ struct strait_codec_ops {
     /** Whether `add` accepts these two; reads their heads only. NULL if `add` is NULL. */
     bool (*summable)(const void *state, const unsigned char *a, size_t a_bytes,
                      const unsigned char *b, size_t b_bytes);
-    const struct strait_codec_stream_ops *stream; /* NULL: whole tensors only */
+    const struct strait_codec_stream_ops *stream;     /* NULL: whole tensors only */
+    const struct strait_codec_statistics *statistics; /* NULL: ranks need not agree on any */
 };
 
 /* An open codec; both pointers borrowed. */

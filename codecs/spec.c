@@ -365,6 +365,12 @@ const char *strait_codec_spec_text(char text[STRAIT_SPEC_CHARS],
     return text;
 }
 
+bool strait_codec_wants_statistics(const struct strait_codec_spec *spec)
+{
+    const struct strait_codec_statistics *s = spec->ops->statistics;
+    return s && !(spec->params[s->param] > 0);
+}
+
 bool strait_codec_adds(const struct strait_codec_spec *spec)
 {
     const unsigned flags = spec->ops->flags;

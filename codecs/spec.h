@@ -42,3 +42,5 @@ int strait_codec_param_parse(double *value, const struct strait_param *p, const 
  *  bounded codecs with an absolute bound, for other codecs whose sum drops no element, and for
  *  `none`, whose values are added. */
 bool strait_codec_adds(const struct strait_codec_spec *spec);
+/** Whether ranks that sum agree on statistics first, and code every hop by them. */
+bool strait_codec_wants_statistics(const struct strait_codec_spec *spec);

@@ -20,7 +20,7 @@ struct coded {
 static void open_as(struct coded *c, const struct strait_codec_ops *ops, double budget_or_type,
                     bool independent)
 {
-    const double values[] = {budget_or_type, independent};
+    const double values[] = {budget_or_type, independent, 0};
     c->ops = ops;
     CU_ASSERT_EQUAL_FATAL(strait_codec_open(ops, &c->state, values, NULL), 0);
 }
