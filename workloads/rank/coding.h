@@ -45,10 +45,30 @@ double strait_line_cost_s(const struct strait_rank_state *w, const struct strait
 void strait_lines_free(struct strait_rank_state *w);
 /** Bytes before a bundle of so many parameters; 0 without a reference. */
 size_t strait_line_head_bytes(const struct strait_codec *c, size_t n_slices);
+/** Call fn for every parameter that overlaps t, or its part in it; elements outside the model are one
+ *  matrix. NULL: only count them. Returns: how many */
+size_t strait_each_row(const struct strait_rank_state *w, const struct strait_tensor *t,
+                       void (*fn)(void *arg, const struct strait_param_row *row, size_t lo,
+                                  size_t hi),
+                       void *arg);
 size_t strait_task_n_slices(const struct strait_rank_state *w, const struct strait_tensor *t);
 /** Decode a packet and discard its values, because the next packets are coded as differences from
  *  them. */
 void strait_follow(struct strait_rank *r, struct strait_packet *taken);
+
+/* Words that ranks agreed on for elements [lo, hi) of the model. */
+struct strait_settled {
+    const struct strait_codec *codec;
+    size_t lo, hi;
+    uint32_t *words;            /* NULL in a sized run */
+    struct strait_settled_row { /* of each row of the model, or its part */
+        size_t first, at;       /* its first element, its first word */
+    } * rows;
+    struct strait_settled *next;
+};
+/** The newest that holds all of x, or NULL. */
+const struct strait_settled *strait_settled_of(struct strait_rank *r, const struct strait_codec *c,
+                                               const struct strait_tensor *x);
 
 bool strait_codec_is_none(const struct strait_codec *c);
 bool strait_codec_is_lossy(const struct strait_codec *c, const struct strait_param_row *row);
@@ -67,6 +87,7 @@ struct strait_within {
     const float *scales; /* of each tensor that is encoded; NULL: their own */
     int of_ranks;        /* to estimate: the values are sums of so many ranks'; 0: unknown */
     unsigned n_added;    /* to estimate a sum of so many packets; below 2: one packet */
+    bool settled;        /* to estimate: coded by what ranks agreed on */
 };
 struct strait_packet *strait_encode_at(struct strait_rank *r, struct strait_codec *c,
                                        struct strait_within within, struct strait_tensor *x);

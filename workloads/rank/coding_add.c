@@ -159,3 +159,180 @@ struct strait_packet *strait_encode_agreed(struct strait_rank *r, struct strait_
     return strait_encode_at(
         r, c, (struct strait_within){.bound = NAN, .scales = scales ? scales + at : NULL}, x);
 }
+
+/* --- statistics that all hops code by ------------------------------------------------------- */
+
+bool strait_codec_has_statistics(const struct strait_codec *c)
+{
+    return strait_codec_wants_statistics(&c->choice->spec);
+}
+
+struct placing {
+    const struct strait_codec *codec;
+    const struct strait_model *model;
+    struct strait_settled_row *rows; /* NULL: only count */
+    const float *x;                  /* NULL: measure nothing */
+    uint32_t *words;
+    size_t lo, n_words;
+};
+
+static void place_row(void *arg, const struct strait_param_row *row, size_t lo, size_t hi)
+{
+    struct placing *p = arg;
+    const struct strait_codec_statistics *s = p->codec->choice->spec.ops->statistics;
+    const bool outside = row < p->model->rows || row >= p->model->rows + p->model->n_rows;
+    if (outside || !strait_codec_is_lossy(p->codec, row))
+        return;
+    if (p->rows)
+        p->rows[row - p->model->rows] = (struct strait_settled_row){lo, p->n_words};
+    if (p->x)
+        s->measure(p->words + p->n_words, p->x + (lo - p->lo), hi - lo);
+    p->n_words += s->n_words(hi - lo);
+}
+
+size_t strait_n_statistics(struct strait_rank *r, struct strait_codec *c, struct strait_tensor *x)
+{
+    struct placing p = {.codec = c, .model = strait_model(r)};
+    const struct strait_tensor whole = {.hi = p.model->n_elems};
+    strait_each_row(strait_rank_state_of(r), x ? x : &whole, place_row, &p);
+    return p.n_words;
+}
+
+/* What is done to words, on the rank's CPU. */
+struct words_task {
+    struct placing place;
+    const struct strait_tensor *of;
+    const struct strait_codec *codec;
+    uint32_t *words;
+    const uint32_t *more;
+    size_t n_words;
+    unsigned n_ranks;
+    struct strait_error err;
+};
+
+/* Words are the bits of a tensor's values. */
+static uint32_t *words_of(struct strait_rank *r, struct strait_tensor *t)
+{
+    return (uint32_t *)(void *)strait_values(r, t);
+}
+
+static void words_work(struct strait_rank *r, struct words_task *t, void (*fn)(void *),
+                       double n_values, const struct strait_tensor *on)
+{
+    const struct strait_rank_state *w = strait_rank_state_of(r);
+    const struct strait_job job = {
+        .resource = STRAIT_CPU,
+        .cost_s = r->run->measured_cost ? NAN : 4.0 * n_values / w->add_bytes_per_s,
+        .fn = r->run->real_payload ? fn : NULL,
+        .arg = t,
+        .readings = strait_reading_of(w, STRAIT_READING_NORMS, t->codec, NAN, on)};
+    strait_rank_state_work(r, STRAIT_SPAN_AGGREGATE, &job);
+    if (t->err.code != STRAIT_OK)
+        r->backend->ops->fail(r, &t->err);
+}
+
+static void measure_words(void *arg)
+{
+    struct words_task *t = arg;
+    strait_each_row(strait_codec_owner(t->codec), t->of, place_row, &t->place);
+}
+
+void strait_measure_statistics(struct strait_rank *r, struct strait_codec *c,
+                               struct strait_tensor *words, struct strait_tensor *x)
+{
+    strait_tensor_touch(r, words);
+    strait_tensor_touch(r, x);
+    struct words_task t = {.codec = c,
+                           .of = x,
+                           .place = {.codec = c,
+                                     .model = strait_model(r),
+                                     .x = strait_values(r, x),
+                                     .words = words_of(r, words),
+                                     .lo = x->lo}};
+    words_work(r, &t, measure_words, (double)strait_n_elems(x), x);
+}
+
+static void merge_words(void *arg)
+{
+    struct words_task *t = arg;
+    t->codec->choice->spec.ops->statistics->merge(t->words, t->more, t->n_words);
+}
+
+void strait_merge_statistics(struct strait_rank *r, struct strait_codec *c,
+                             struct strait_tensor *sum, struct strait_tensor *more)
+{
+    assert(strait_n_elems(sum) == strait_n_elems(more));
+    struct words_task t = {.codec = c,
+                           .words = words_of(r, sum),
+                           .more = words_of(r, more),
+                           .n_words = strait_n_elems(sum)};
+    words_work(r, &t, merge_words, (double)t.n_words, sum);
+}
+
+const struct strait_settled *strait_settled_of(struct strait_rank *r, const struct strait_codec *c,
+                                               const struct strait_tensor *x)
+{
+    struct strait_rank_state *w = strait_rank_state_of(r);
+    const struct strait_settled *s;
+    if (!c->choice->spec.ops->statistics)
+        return NULL;
+    strait_rank_state_lock(r);
+    for (s = w->settled; s; s = s->next)
+        if (s->codec == c && s->lo <= x->lo && x->hi <= s->hi)
+            break;
+    strait_rank_state_unlock(r);
+    return s;
+}
+
+/* The same range's of a round before, or a new one; first of the list from now on. */
+static struct strait_settled *settled_for(struct strait_rank *r, const struct strait_codec *c,
+                                          const struct strait_tensor *x, size_t n_words)
+{
+    struct strait_rank_state *w = strait_rank_state_of(r);
+    struct strait_settled **at = &w->settled, *s;
+    strait_rank_state_lock(r);
+    while (*at && ((*at)->codec != c || (*at)->lo != x->lo || (*at)->hi != x->hi))
+        at = &(*at)->next;
+    s = *at;
+    if (s)
+        *at = s->next;
+    strait_rank_state_unlock(r);
+    if (!s) {
+        s = strait_alloc(r, 1, sizeof(*s));
+        *s = (struct strait_settled){.codec = c, .lo = x->lo, .hi = x->hi};
+        if (r->run->real_payload) {
+            s->rows = strait_alloc(r, strait_model(r)->n_rows, sizeof(*s->rows));
+            s->words = strait_alloc(r, n_words, sizeof(*s->words));
+        }
+        strait_rank_state_hold(w, 4.0 * (double)n_words);
+    }
+    strait_rank_state_lock(r);
+    s->next = w->settled;
+    w->settled = s;
+    strait_rank_state_unlock(r);
+    return s;
+}
+
+static void settle_words(void *arg)
+{
+    struct words_task *t = arg;
+    strait_each_row(strait_codec_owner(t->codec), t->of, place_row, &t->place);
+    t->codec->choice->spec.ops->statistics->settle(t->codec->memory->lossy_state, t->words, t->more,
+                                                   t->n_words, t->n_ranks, &t->err);
+}
+
+void strait_settle_statistics(struct strait_rank *r, struct strait_codec *c,
+                              struct strait_tensor *x, struct strait_tensor *sum, int n_ranks)
+{
+    enum { PASSES = 32 }; /* one for each bit of a threshold */
+    const size_t n_words = strait_n_elems(sum);
+    struct strait_settled *s = settled_for(r, c, x, n_words);
+    struct words_task t = {.codec = c,
+                           .of = x,
+                           .place = {.codec = c, .model = strait_model(r), .rows = s->rows},
+                           .words = s->words,
+                           .more = words_of(r, sum),
+                           .n_words = n_words,
+                           .n_ranks = (unsigned)n_ranks};
+    words_work(r, &t, settle_words, PASSES * (double)n_words, sum);
+}

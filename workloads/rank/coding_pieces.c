@@ -13,10 +13,10 @@ bool strait_codec_is_lossy(const struct strait_codec *c, const struct strait_par
            strait_codec_choice_takes(c->choice, row);
 }
 
-/* Call fn for every parameter that overlaps [lo, hi); elements outside the model are one matrix. */
-static size_t
-each_row(const struct strait_rank_state *w, const struct strait_tensor *t,
-         void (*fn)(void *arg, const struct strait_param_row *row, size_t lo, size_t hi), void *arg)
+size_t strait_each_row(const struct strait_rank_state *w, const struct strait_tensor *t,
+                       void (*fn)(void *arg, const struct strait_param_row *row, size_t lo,
+                                  size_t hi),
+                       void *arg)
 {
     const struct strait_model *m = w->point->experiment->model;
     size_t row_lo = 0, n = 0;
@@ -172,6 +172,8 @@ static void estimate_row(void *arg, const struct strait_param_row *row, size_t l
         !lossy || !e->sized_state ? 0
         : e->within->n_added > 1 && ops->predict_sum
             ? ops->predict_sum(e->sized_state, hi - lo, e->within->n_added)
+        : e->within->settled
+            ? ops->statistics->predict(e->sized_state, hi - lo)
             : strait_codec_predict(ops, e->sized_state, hi - lo, n_rows_of(row, hi - lo));
     e->of.encode_s += cost->encode_fixed_s + raw_bytes / cost->encode_bytes_per_s;
     e->of.decode_s += cost->decode_fixed_s + raw_bytes / cost->decode_bytes_per_s;
@@ -181,7 +183,7 @@ static void estimate_row(void *arg, const struct strait_param_row *row, size_t l
 
 size_t strait_task_n_slices(const struct strait_rank_state *w, const struct strait_tensor *t)
 {
-    return each_row(w, t, NULL, NULL);
+    return strait_each_row(w, t, NULL, NULL);
 }
 
 static struct strait_estimate estimate(struct strait_rank *r, struct strait_codec *c,
@@ -196,7 +198,7 @@ static struct strait_estimate estimate(struct strait_rank *r, struct strait_code
                            .changes = changes,
                            .lossy = cost_at(r, c, &within, within.bound, changes),
                            .sized_state = w->point->sized_states[c - w->codecs]};
-    const size_t n = each_row(w, t, estimate_row, &e);
+    const size_t n = strait_each_row(w, t, estimate_row, &e);
     e.of.bytes = ceil(e.of.bytes + (double)n * STRAIT_BUNDLE_SLICE_BYTES) +
                  (double)strait_line_head_bytes(c, n);
     return e.of;
@@ -208,7 +210,7 @@ struct strait_estimates {
         double bound, share;
         size_t lo, hi;
         int codec, of_ranks;
-        bool changes, is_known;
+        bool changes, is_known, settled;
         struct strait_estimate is;
     } slots[STRAIT_ESTIMATES];
 };
@@ -216,8 +218,8 @@ struct strait_estimates {
 static bool is_same(const struct strait_estimate_of *a, const struct strait_estimate_of *b)
 {
     return a->is_known && a->lo == b->lo && a->hi == b->hi && a->codec == b->codec &&
-           a->changes == b->changes && a->of_ranks == b->of_ranks && a->share == b->share &&
-           (a->bound == b->bound || (isnan(a->bound) && isnan(b->bound)));
+           a->changes == b->changes && a->settled == b->settled && a->of_ranks == b->of_ranks &&
+           a->share == b->share && (a->bound == b->bound || (isnan(a->bound) && isnan(b->bound)));
 }
 
 struct strait_estimate strait_codec_estimate(struct strait_rank *r, struct strait_codec *c,
@@ -235,6 +237,7 @@ struct strait_estimate strait_codec_estimate(struct strait_rank *r, struct strai
                                       .codec = (int)(c - w->codecs),
                                       .of_ranks = w->point->n_sums > 0 ? within.of_ranks : 0,
                                       .changes = changes,
+                                      .settled = within.settled,
                                       .is_known = true};
     const uint64_t key = ((uint64_t)t->lo * 31 + (uint64_t)t->hi) * 0x9e3779b97f4a7c15u;
     struct strait_estimate_of *slot =
@@ -299,7 +302,7 @@ bool strait_size_is_fixed(struct strait_rank *r, const struct strait_codec *c,
     struct sizing s = {c, real ? c->memory->lossy_state : sized,
                        real ? c->memory->lossless_state : NULL, true};
     if (!strait_codec_is_none(c))
-        each_row(w, x, size_row, &s);
+        strait_each_row(w, x, size_row, &s);
     return s.fixed;
 }
 
@@ -338,6 +341,8 @@ struct slicing {
     size_t lo;
     bool with_memory;
     struct strait_within within;
+    const struct strait_settled *settled;
+    unsigned of_ranks;
 };
 
 /* The sender's memory for elements [lo, hi), which are one parameter or a part of one. */
@@ -375,6 +380,11 @@ static void slice_row(void *arg, const struct strait_param_row *row, size_t lo, 
                                    .lossy = strait_codec_is_lossy(s->codec, row),
                                    .n_rows = n_rows_of(row, hi - lo)};
     slice->bound = bound_of(s->codec, strait_model(s->rank), &s->within, row);
+    if (slice->lossy && s->settled) {
+        const struct strait_settled_row *r = &s->settled->rows[row - strait_model(s->rank)->rows];
+        slice->agreed =
+            (struct strait_agreed){s->settled->words + r->at, lo - r->first, s->of_ranks};
+    }
     if (slice->lossy && s->with_memory)
         slice->memory = memory_of(s->rank, s->codec, lo, hi);
 }
@@ -387,12 +397,14 @@ void strait_task_cut(struct strait_rank *r, struct strait_task *task, bool with_
                         .values = strait_values(r, task->tensor),
                         .lo = task->tensor->lo,
                         .with_memory = with_memory,
+                        .settled = task->settled,
+                        .of_ranks = task->of_ranks,
                         .within = {.bound = task->bound, .by_row = task->by_row}};
-    task->n_slices = each_row(w, task->tensor, NULL, NULL);
+    task->n_slices = strait_each_row(w, task->tensor, NULL, NULL);
     s.slices = task->slices = calloc(task->n_slices + 1, sizeof(*s.slices));
     if (!s.slices)
         strait_rank_state_fail(r, STRAIT_ERR_NOMEM, "memory ran out");
-    each_row(w, task->tensor, slice_row, &s);
+    strait_each_row(w, task->tensor, slice_row, &s);
     for (size_t i = 0; task->scales && i < task->n_slices; i++)
         task->slices[i].scale = task->scales[i];
 }

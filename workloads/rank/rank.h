@@ -272,6 +272,22 @@ void strait_raise(struct strait_rank *r, struct strait_tensor *y, struct strait_
 struct strait_packet *strait_encode_agreed(struct strait_rank *r, struct strait_codec *c,
                                            struct strait_tensor *x, struct strait_tensor *norms,
                                            size_t at);
+/** Whether ranks that sum with c agree on statistics first (codecs/codec.h). */
+bool strait_codec_has_statistics(const struct strait_codec *c);
+/** Words of the parameters (or parts of them) in x, which travel as values of a tensor. x NULL: of
+ *  the whole model. */
+size_t strait_n_statistics(struct strait_rank *r, struct strait_codec *c, struct strait_tensor *x);
+/** Set words to those of x, without the sender's memory. Charged as an addition. */
+void strait_measure_statistics(struct strait_rank *r, struct strait_codec *c,
+                               struct strait_tensor *words, struct strait_tensor *x);
+/** Add other ranks' words. Charged as an addition. */
+void strait_merge_statistics(struct strait_rank *r, struct strait_codec *c,
+                             struct strait_tensor *sum, struct strait_tensor *more);
+/** From now on strait_encode_sum codes x and its parts by these words of n_ranks ranks, and what
+ *  comes for them is decoded by the same. Charged as so many additions as the search for a
+ *  threshold needs. */
+void strait_settle_statistics(struct strait_rank *r, struct strait_codec *c,
+                              struct strait_tensor *x, struct strait_tensor *sum, int n_ranks);
 /** sum += weight * x */
 void strait_add(struct strait_rank *r, struct strait_tensor *sum, struct strait_tensor *x,
                 double weight);

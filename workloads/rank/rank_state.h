@@ -39,9 +39,11 @@ struct strait_task {
     size_t n_slices;
     struct strait_line *line; /* coded against these values; NULL: none */
     double bound;
-    const struct strait_bound *by_row; /* of each parameter of the model; NULL: one for all */
-    const float *scales;               /* of each slice; NULL: their own */
-    unsigned char *out;                /* for encode: room_bytes, at least what the codec needs */
+    const struct strait_bound *by_row;    /* of each parameter of the model; NULL: one for all */
+    const float *scales;                  /* of each slice; NULL: their own */
+    const struct strait_settled *settled; /* what ranks agreed on for it; NULL: nothing */
+    unsigned of_ranks;                    /* for that: whose sum is encoded */
+    unsigned char *out; /* for encode: room_bytes, at least what the codec needs */
     size_t room_bytes;
     uint64_t key, own, common; /* of encode's random draws */
     size_t len_bytes;
@@ -116,6 +118,7 @@ struct strait_rank_state {
     struct strait_codec codecs[STRAIT_N_CODECS]; /* up, down, none, inside */
     uint32_t *n_taken; /* of the point's sent sizes: strait_sent_sizes_next; NULL: it has none */
     struct strait_line *lines;      /* references shared with other ranks */
+    struct strait_settled *settled; /* what ranks agreed on, the newest first */
     struct strait_tensor *follower; /* to decode what is passed over; NULL: nothing was */
     void **allocs;
     size_t n_allocs, cap_allocs;

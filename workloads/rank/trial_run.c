@@ -68,7 +68,7 @@ static int open_sized(struct strait_trial *p, struct strait_error *err)
     strait_trial_choices(choices, p);
     for (int i = 0; i < STRAIT_N_CODECS && !(p->run.real_payload && p->run.measured_cost); i++) {
         const struct strait_codec_spec *spec = &choices[i]->spec;
-        const bool predicts = spec->ops->fixed_size || spec->ops->predict;
+        const bool predicts = spec->ops->fixed_size || spec->ops->predict || spec->ops->statistics;
         if (predicts && strait_codec_open(spec->ops, &p->sized_states[i], spec->params, err) != 0)
             return -1;
     }

@@ -10,9 +10,18 @@
 
 const char *const strait_sums[] = {"decoded", "encoded", NULL};
 
+/* Not the double tree, whose hops do not know of how many ranks their sums are. */
+bool strait_all_reduce_agrees(enum strait_all_reduce how)
+{
+    return how == STRAIT_AR_RING || how == STRAIT_AR_HALVING || how == STRAIT_AR_TREE ||
+           how == STRAIT_AR_ALL_TO_ALL || how == STRAIT_AR_PAT;
+}
+
 void strait_all_reduce(struct strait_rank *r, struct strait_group g, struct strait_codec *c,
                        struct strait_tensor *x, enum strait_all_reduce how)
 {
+    if (strait_all_reduce_agrees(how))
+        strait_agree_on_statistics(r, g, c, x);
     switch (how) {
     case STRAIT_AR_RING:
         strait_reduce_scatter(r, g, c, x);

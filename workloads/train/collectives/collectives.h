@@ -89,7 +89,7 @@ struct strait_rank *strait_negotiator(struct strait_rank *r, int from, int to, c
             STRAIT_PARAM_TIME, .min = 0, .max = 10                                                 \
     }
 
-enum { STRAIT_AGREEING = 9 }; /* the channel on which all ranks of a group agree on norms */
+enum { STRAIT_AGREEING = 9 }; /* the channel on which all ranks of a group agree */
 /** Room for the norms of n_parts parts of the model at most; NULL where packets of c are added
  *  without. */
 struct strait_agreement *strait_agreement_of(struct strait_rank *r, struct strait_codec *c,
@@ -100,6 +100,13 @@ void strait_agree(struct strait_rank *r, struct strait_agreement *a, struct stra
 /** Encode part i of them; a NULL: as strait_encode does. */
 struct strait_packet *strait_encode_part(struct strait_rank *r, const struct strait_agreement *a,
                                          struct strait_codec *c, int i, struct strait_tensor *part);
+
+/** Room to agree on statistics of the model at most (codecs/codec.h); NULL where hops are not coded
+ *  by any. */
+struct strait_agreement *strait_statistics_of(struct strait_rank *r, struct strait_codec *c);
+/** All ranks of g agree on statistics of x, if g.agreement is for them; strait_all_reduce does so. */
+void strait_agree_on_statistics(struct strait_rank *r, struct strait_group g,
+                                struct strait_codec *c, struct strait_tensor *x);
 
 /** Ring: afterwards part (me + 1) mod n of x is the sum over all ranks, added in ring order. */
 void strait_reduce_scatter(struct strait_rank *r, struct strait_group g, struct strait_codec *c,
@@ -222,6 +229,8 @@ bool strait_nccl_uses(const struct strait_network *network, int n, size_t n_elem
                       int src, int dst);
 /** Whether position src of n may send to dst in the first (0) or the second tree (1). */
 bool strait_double_tree_uses(int n, int tree, int src, int dst);
+/** Whether its hops are coded by statistics that ranks agree on, where the codec has any. */
+bool strait_all_reduce_agrees(enum strait_all_reduce how);
 /** Whether position src of n may send to dst; for uses_stream of a strategy. */
 bool strait_all_reduce_uses(enum strait_all_reduce how, int n, int src, int dst);
 
@@ -242,5 +251,7 @@ struct strait_hierarchy strait_hierarchy_of(struct strait_rank *r, struct strait
  *  site. */
 void strait_all_reduce_by_sites(struct strait_rank *r, const struct strait_hierarchy *h,
                                 struct strait_codec *c, struct strait_tensor *x);
+/** Whether these two agree on statistics: leaders of sites do. */
+bool strait_hierarchy_agrees(struct strait_sites sites, int src, int dst);
 /** Whether src may send to dst inside a site, or between leaders. */
 bool strait_hierarchy_uses(struct strait_sites sites, int src, int dst, bool inside);

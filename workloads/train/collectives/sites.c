@@ -64,6 +64,11 @@ void strait_all_reduce_by_sites(struct strait_rank *r, const struct strait_hiera
     strait_broadcast(r, h->site, 0, plain, x);
 }
 
+bool strait_hierarchy_agrees(struct strait_sites sites, int src, int dst)
+{
+    return leads(sites, src) && leads(sites, dst);
+}
+
 bool strait_hierarchy_uses(struct strait_sites sites, int src, int dst, bool inside)
 {
     int n = 0, from = 0, to = 0; /* positions in the site, or among leaders */

@@ -28,12 +28,13 @@ static void bsp(struct strait_rank *r)
     struct strait_group world = strait_world(r, WORLD);
     struct strait_hierarchy sites = {0};
     world.skew_s = strait_param(r, "skew");
-    if (how == STRAIT_AR_RING_ENCODED)
-        world.agreement = strait_agreement_of(r, codec, world.n);
+    world.agreement = how == STRAIT_AR_RING_ENCODED ? strait_agreement_of(r, codec, world.n)
+                                                    : strait_statistics_of(r, codec);
     const struct layout layout = {(int)strait_param(r, "site_size"), r->run->network};
     if (how == BY_SITES)
         sites = strait_hierarchy_of(r, (struct strait_sites){strait_n_ranks(r), site_of, &layout},
                                     INSIDE, BETWEEN);
+    sites.leaders.agreement = world.agreement;
     struct strait_tensor *gradient[2]; /* alternating: views of the other may still be read */
     for (int i = 0; i < 2; i++)
         gradient[i] = strait_tensor(r, STRAIT_GRADIENTS, 0, STRAIT_ALL_LAYERS);
@@ -54,6 +55,11 @@ static void bsp(struct strait_rank *r)
 static bool uses_stream(const struct strait_experiment *e, int src, int dst, int channel)
 {
     const int how = (int)strait_experiment_param(e, "collective");
+    const struct layout layout = {(int)strait_experiment_param(e, "site_size"), e->network};
+    const struct strait_sites sites = {e->n_ranks, site_of, &layout};
+    if (channel == STRAIT_AGREEING && strait_codec_wants_statistics(&e->up.spec))
+        return how == BY_SITES ? strait_hierarchy_agrees(sites, src, dst)
+                               : strait_all_reduce_agrees((enum strait_all_reduce)how);
     if (channel == STRAIT_AGREEING)
         return how == STRAIT_AR_RING_ENCODED && strait_spec_agrees(&e->up.spec);
     if (how == STRAIT_AR_DOUBLE_TREE)
@@ -67,10 +73,8 @@ static bool uses_stream(const struct strait_experiment *e, int src, int dst, int
     if (how != BY_SITES)
         return channel == WORLD &&
                strait_all_reduce_uses((enum strait_all_reduce)how, e->n_ranks, src, dst);
-    const struct layout layout = {(int)strait_experiment_param(e, "site_size"), e->network};
     return (channel == INSIDE || channel == BETWEEN) &&
-           strait_hierarchy_uses((struct strait_sites){e->n_ranks, site_of, &layout}, src, dst,
-                                 channel == INSIDE);
+           strait_hierarchy_uses(sites, src, dst, channel == INSIDE);
 }
 
 static const char *const collectives[] = {

@@ -26,6 +26,13 @@ static struct strait_tensor *group_of(struct strait_rank *lane, struct dear *d, 
     return strait_layers_of(lane, &d->gradients, round, d->f.first[g], d->f.first[g + 1]);
 }
 
+static void sum_up(struct strait_rank *lane, struct strait_group world, struct strait_codec *codec,
+                   struct strait_tensor *x)
+{
+    strait_agree_on_statistics(lane, world, codec, x);
+    strait_reduce_scatter(lane, world, codec, x);
+}
+
 static void communicate(struct strait_rank *lane, void *arg)
 {
     struct dear *d = arg;
@@ -40,7 +47,7 @@ static void communicate(struct strait_rank *lane, void *arg)
                 d->sums[g] =
                     strait_reduce_scatter_encoded(lane, world, codec, group_of(lane, d, round, g));
             else
-                strait_reduce_scatter(lane, world, codec, group_of(lane, d, round, g));
+                sum_up(lane, world, codec, group_of(lane, d, round, g));
             if (g > 0)
                 strait_pend(lane, TO_COMM);
         }
@@ -106,6 +113,8 @@ static void dear(struct strait_rank *r)
         !strait_sends_views(strait_codec(r, "up"))) {
         d.sums = strait_alloc(r, strait_model(r)->n_layers, sizeof(struct strait_packet *));
         d.agreement = strait_agreement_of(r, strait_codec(r, "up"), strait_n_ranks(r));
+    } else {
+        d.agreement = strait_statistics_of(r, strait_codec(r, "up"));
     }
     strait_fuse_forward(&d.f, &d.layers, t->fusion_bytes);
     struct strait_rank *lane = strait_spawn(r, communicate, &d);
@@ -137,9 +146,10 @@ static void dear(struct strait_rank *r)
 
 static bool uses_stream(const struct strait_experiment *e, int src, int dst, int channel)
 {
+    const bool encoded = (int)strait_experiment_param(e, "sums") == STRAIT_SUMS_ENCODED;
     if (channel == STRAIT_AGREEING)
-        return (int)strait_experiment_param(e, "sums") == STRAIT_SUMS_ENCODED &&
-               strait_spec_agrees(&e->up.spec);
+        return encoded ? strait_spec_agrees(&e->up.spec)
+                       : strait_codec_wants_statistics(&e->up.spec);
     if (strait_has_library(e) && channel != THRESHOLD)
         return strait_library_uses(e, channel, GRADIENT, src, dst);
     if (channel == THRESHOLD)

@@ -1,5 +1,6 @@
 /* Every collective between rank processes over TCP, with recorded values: what arrives adds up bit
  * by bit in the stated order, and with a bounded codec within the stated composition of bounds. */
+#include "agreed_sums.h"
 #include "collective_bounds.h"
 #include "collective_forms.h"
 
@@ -65,11 +66,26 @@ static void bounds_add_up(void)
     }
 }
 
+static void agreed(void)
+{
+    static const int counts[] = {3, 5};
+    for (size_t k = 0; k < sizeof(counts) / sizeof(counts[0]) && can_emulate(); k++) {
+        struct strait_outcome emu =
+            run_ranks_on(&emulated, counts[k], true, check_agreed, AGREED_CODEC);
+        struct strait_outcome sim = run_ranks(counts[k], true, check_agreed, AGREED_CODEC);
+        CU_ASSERT_EQUAL(emu.payload_bytes, sim.payload_bytes);
+        CU_ASSERT_EQUAL(emu.n_messages, sim.n_messages);
+        strait_outcome_free(&sim);
+        strait_outcome_free(&emu);
+    }
+}
+
 static const struct strait_test tests[] = {
     {"what ranks add up over TCP is the float sum in the stated order, bit by bit", exact},
     {"recorded values tell one order from another", order_shows},
     {"over TCP errors of bounded codecs add up to the stated number of bounds at most",
      bounds_add_up},
+    {"what ranks agree on before a sum is the same over TCP, and its bytes", agreed},
 };
 STRAIT_SUITE_WITH("workloads/train/collectives/collectives_emu", tests, .slow_s = 5,
                   .release = true);
