@@ -122,6 +122,19 @@ static void shipped(void)
     json_decref(json);
 }
 
+/* Pipelines over slow links: seven series of five networks, median below 9 %, and AQ-SGD's. */
+static void shipped_pipelines(void)
+{
+    program_set_up(&program);
+    json_t *json = figures_of((const char *const[]){"compare", "--published", "--no-worth",
+                                                    "--json", "slow-pipeline", "aq-sgd", NULL},
+                              8, 0, 8);
+    CU_ASSERT_EQUAL(json_array_size(json_object_get(json, "rows")), 35 + 8);
+    errors_at_most(json, "slow-pipeline", 0.09, 0.4);
+    errors_at_most(json, "aq-sgd", 0.08, 0.3);
+    json_decref(json);
+}
+
 static bool is_long(void)
 {
     if (!getenv("STRAIT_LONG"))
@@ -168,6 +181,7 @@ static void shipped_kfac(void)
 static const struct strait_test tests[] = {
     {"the orders of the shipped figures are the papers'", shipped},
     {"those of 4 and 8 GPUs are, and their figures within 10 %", shipped_few},
+    {"those of pipelines over slow links are, half of them within 9 %", shipped_pipelines},
     {"those of 16 and 32 GPUs are, but for known ones", shipped_ddl},
     {"and so are those of K-FAC's steps, which come within 5 %", shipped_kfac},
 };
