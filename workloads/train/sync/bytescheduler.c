@@ -22,11 +22,12 @@ enum { END = -1, CREDIT_BACK = -2 }; /* other words are layers */
 struct bytescheduler {
     struct strait_gradients gradients;
     struct strait_servers *servers; /* NULL: all-reduce */
-    int n_layers, *n_parts;         /* of each layer */
-    int *unsummed;                  /* of each layer, in the training lane */
-    int *unstarted;                 /* ready but not started, in the communicating lane */
-    int *unannounced;               /* in the scheduler */
-    int *n_rounds;                  /* in which it was ready, in the communicating lane */
+    struct strait_agreement *agreement;
+    int n_layers, *n_parts; /* of each layer */
+    int *unsummed;          /* of each layer, in the training lane */
+    int *unstarted;         /* ready but not started, in the communicating lane */
+    int *unannounced;       /* in the scheduler */
+    int *n_rounds;          /* in which it was ready, in the communicating lane */
 };
 
 /* Rank 0: announce the most urgent partition while there is credit. */
@@ -67,6 +68,7 @@ static void communicate(struct strait_rank *lane, void *arg)
     struct bytescheduler *b = arg;
     struct strait_group world = strait_world(lane, GRADIENT);
     struct strait_codec *codec = strait_codec(lane, "up");
+    world.agreement = b->agreement;
     for (int l; (l = next_layer(lane)) != END;) {
         while (b->unstarted[l] == 0) {
             const int here = strait_pend(lane, READY);
@@ -77,8 +79,7 @@ static void communicate(struct strait_rank *lane, void *arg)
             strait_slice(lane, strait_layers_of(lane, &b->gradients, b->n_rounds[l] - 1, l, l + 1),
                          b->n_parts[l] - b->unstarted[l]--, b->n_parts[l]);
         strait_launch(lane);
-        strait_reduce_scatter(lane, world, codec, part);
-        strait_all_gather(lane, world, codec, part);
+        strait_all_reduce(lane, world, codec, part, STRAIT_AR_RING);
         strait_post(lane, SUMMED, l);
         if (strait_me(lane) == SCHEDULER)
             strait_post(lane, EVENT, CREDIT_BACK);
@@ -107,6 +108,8 @@ static struct bytescheduler partitioned(struct strait_rank *r, struct strait_ser
                               .unstarted = strait_alloc(r, n, sizeof(int)),
                               .unannounced = strait_alloc(r, n, sizeof(int)),
                               .n_rounds = strait_alloc(r, n, sizeof(int))};
+    if (!servers)
+        b.agreement = strait_statistics_of(r, strait_codec(r, "up"));
     for (size_t l = 0; l < n; l++)
         b.n_parts[l] = servers ? strait_servers_n_parts(servers, (int)l)
                                : (int)fmax(1, ceil(4.0 * (double)m->layers[l].n_elems / bytes));

@@ -28,6 +28,7 @@ enum { GRADIENT = 0, READY = 1, SUMMED = 2, COUNT = 3, AGREED = 4, COORDINATOR =
 struct horovod {
     struct strait_layer_costs layers;
     struct strait_gradients gradients;
+    struct strait_agreement *agreement;
     double bucket_bytes, cycle_s;
 };
 
@@ -76,8 +77,7 @@ static void reduce_fused(struct strait_rank *lane, struct strait_group world,
             bytes += h->layers.bytes[--low];
         struct strait_tensor *bucket = strait_layers_of(lane, &h->gradients, round, low, end);
         strait_launch(lane);
-        strait_reduce_scatter(lane, world, strait_codec(lane, "up"), bucket);
-        strait_all_gather(lane, world, strait_codec(lane, "up"), bucket);
+        strait_all_reduce(lane, world, strait_codec(lane, "up"), bucket, STRAIT_AR_RING);
         for (; end > low; end--)
             strait_post(lane, SUMMED, end - 1);
     }
@@ -88,6 +88,7 @@ static void background(struct strait_rank *lane, void *arg)
     const struct horovod *h = arg;
     const int n = h->layers.n;
     struct strait_group world = strait_world(lane, GRADIENT);
+    world.agreement = h->agreement;
     /* until no further step begins */
     for (int round = 0; strait_pend(lane, READY) != END; round++) {
         double cycle_start_s = strait_now_s(lane);
@@ -107,6 +108,7 @@ static void horovod(struct strait_rank *r)
 {
     struct horovod h = {.layers = strait_rank_layer_costs(r),
                         .gradients = strait_rank_gradients(r),
+                        .agreement = strait_statistics_of(r, strait_codec(r, "up")),
                         .bucket_bytes = strait_param(r, "bucket"),
                         .cycle_s = strait_param(r, "cycle")};
     struct strait_rank *lane = strait_spawn(r, background, &h);

@@ -86,6 +86,7 @@ struct overlap {
     bool tensors_alone;
     int ready; /* the channel of buckets that may be sent */
     struct strait_gradients gradients;
+    struct strait_agreement *agreement;
 };
 
 /* Tensors of each bucket, where each is summed by a call of its own; NULL: buckets are. */
@@ -104,8 +105,7 @@ static void all_reduce(struct strait_rank *lane, struct strait_group world,
                        struct strait_codec *codec, struct strait_tensor *x)
 {
     strait_launch(lane);
-    strait_reduce_scatter(lane, world, codec, x);
-    strait_all_gather(lane, world, codec, x);
+    strait_all_reduce(lane, world, codec, x, STRAIT_AR_RING);
 }
 
 /* All-reduce the tensors of layers [first, end), the last one first. */
@@ -127,6 +127,7 @@ static void communicate(struct strait_rank *lane, void *arg)
     const struct overlap *o = arg;
     struct strait_group world = strait_world(lane, GRADIENT);
     struct strait_codec *codec = strait_codec(lane, "up");
+    world.agreement = o->agreement;
     for (int g, n = 0; (g = strait_pend(lane, o->ready)) != END; n++) {
         struct strait_tensor *bucket = strait_layers_of(lane, &o->gradients, n / o->f->n_buckets,
                                                         o->f->first[g], o->f->first[g + 1]);
@@ -141,7 +142,8 @@ static void communicate(struct strait_rank *lane, void *arg)
 void strait_train_overlapped(struct strait_rank *r, const struct strait_fusion *f,
                              bool tensors_alone)
 {
-    struct overlap o = {f, tensors_alone, READY, strait_rank_gradients(r)};
+    struct overlap o = {f, tensors_alone, READY, strait_rank_gradients(r),
+                        strait_statistics_of(r, strait_codec(r, "up"))};
     struct strait_rank *negotiator =
         strait_negotiator(r, READY, NEGOTIATED, calls_of(r, f, tensors_alone));
     if (negotiator)
@@ -176,5 +178,7 @@ int strait_overlap_check(const struct strait_experiment *e, struct strait_error 
 
 bool strait_overlap_uses_stream(const struct strait_experiment *e, int src, int dst, int channel)
 {
+    if (channel == STRAIT_AGREEING)
+        return strait_codec_wants_statistics(&e->up.spec);
     return channel == GRADIENT && dst == (src + 1) % e->n_ranks;
 }

@@ -35,5 +35,5 @@ void strait_train_overlapped(struct strait_rank *r, const struct strait_fusion *
 enum { STRAIT_OVERLAP_CHANNELS = 3 };
 /** A `check`: the codec must be legal in a ring all-reduce. */
 int strait_overlap_check(const struct strait_experiment *e, struct strait_error *err);
-/** The streams of the ring. */
+/** The streams of the ring, and of what ranks agree on before it. */
 bool strait_overlap_uses_stream(const struct strait_experiment *e, int src, int dst, int channel);

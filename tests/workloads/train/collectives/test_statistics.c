@@ -76,13 +76,14 @@ static struct counted count(const struct strait_model *m, size_t n_parts)
 static void bytes_of_rings(void)
 {
     static const int counts[] = {2, 3, 5, 8};
-    static const char *const strategies[] = {"\"name\":\"bsp\",\"rounds\":1",
-                                             "\"name\":\"bsp\",\"rounds\":1,\"collective\":\"pat\"",
-                                             "\"name\":\"bsp\",\"rounds\":1,"
-                                             "\"collective\":\"all_to_all\"",
-                                             "\"name\":\"dear\",\"rounds\":1,\"fusion\":\"1 GB\""};
+    static const char *const strategies[] = {
+        "\"name\":\"bsp\",\"rounds\":1", "\"name\":\"bsp\",\"rounds\":1,\"collective\":\"pat\"",
+        "\"name\":\"bsp\",\"rounds\":1,"
+        "\"collective\":\"all_to_all\"",
+        "\"name\":\"dear\",\"rounds\":1,\"fusion\":\"1 GB\"",
+        "\"name\":\"fusion\",\"rounds\":1,\"bucket\":\"1 GB\""};
     for (size_t k = 0; k < 4; k++)
-        for (size_t s = 0; s < 4; s++) {
+        for (size_t s = 0; s < sizeof(strategies) / sizeof(*strategies); s++) {
             const uint64_t n = (uint64_t)counts[k];
             struct strait_outcome o = run(counts[k], strategies[s], "", star, &strait_fluid, false);
             const struct counted c = count(o.experiment->model, n);
@@ -96,6 +97,34 @@ static void bytes_of_rings(void)
             CU_ASSERT_AT_LEAST(o.payload_bytes, most - 2 * (n - 1) * less);
             strait_outcome_free(&o);
         }
+    strait_test_context("%s", "");
+}
+
+/* Schedules that sum layers, buckets or partitions agree before each of their rings: two messages
+ * more between any two ranks of three, for each of the 2 (n - 1) n = 12 of a ring. */
+static void schedules(void)
+{
+    static const char *const strategies[] = {
+        "\"name\":\"wfbp\",\"rounds\":1", "\"name\":\"mgwfbp\",\"rounds\":1",
+        "\"name\":\"fusion\",\"rounds\":1,\"style\":\"horovod\",\"bucket\":\"100 KB\"",
+        "\"name\":\"bytescheduler\",\"rounds\":1,\"partition\":\"100 KB\""};
+    for (size_t s = 0; s < sizeof(strategies) / sizeof(*strategies); s++) {
+        uint64_t n[2], bytes[2];
+        strait_test_context("%s", strategies[s]);
+        for (int b = 0; b < 2; b++) {
+            struct strait_outcome o =
+                run(3, strategies[s], "", star, b == 0 ? &strait_fluid : &strait_sim, true);
+            n[b] = o.n_messages;
+            bytes[b] = o.payload_bytes;
+            strait_outcome_free(&o);
+        }
+        struct strait_outcome o =
+            run(3, strategies[s], ",\"statistics\":\"own\"", star, &strait_fluid, true);
+        CU_ASSERT_EQUAL(n[0], n[1]);
+        CU_ASSERT_EQUAL(bytes[0], bytes[1]);
+        CU_ASSERT(n[0] > o.n_messages && n[0] <= 2 * o.n_messages);
+        strait_outcome_free(&o);
+    }
     strait_test_context("%s", "");
 }
 
@@ -129,6 +158,7 @@ static void own(void)
 
 static const struct strait_test tests[] = {
     {"bytes are those of words and of parts in the budget, at any number of ranks", bytes_of_rings},
+    {"schedules agree before each of their rings", schedules},
     {"sums are close and the same on all ranks, whichever way they are taken", sums},
     {"by statistics of their own, ranks send no others", own},
 };
