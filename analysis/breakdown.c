@@ -384,7 +384,7 @@ static struct strait_span *rounds_of(const struct strait_log *log, size_t *n)
     struct strait_span *rounds = calloc(log->n_of_kind[STRAIT_SPAN_ROUND] + 1, sizeof(*rounds));
     struct strait_span_walk walk;
     *n = 0;
-    strait_spans_begin(&walk, &log->spans);
+    strait_spans_begin_kind(&walk, &log->spans, STRAIT_SPAN_ROUND);
     for (const struct strait_span *s; rounds && (s = strait_spans_next(&walk));)
         if (s->kind == STRAIT_SPAN_ROUND && s->end_s >= s->start_s)
             rounds[(*n)++] = *s;

@@ -18,7 +18,7 @@ double strait_plan_mean_round_s(const struct strait_trial *p)
     double sum_s = 0;
     size_t n = 0;
     struct strait_span_walk walk;
-    strait_spans_begin(&walk, &p->logs[0].spans);
+    strait_spans_begin_kind(&walk, &p->logs[0].spans, STRAIT_SPAN_ROUND);
     for (const struct strait_span *s; (s = strait_spans_next(&walk));)
         if (s->kind == STRAIT_SPAN_ROUND) {
             sum_s += s->end_s - s->start_s;

@@ -53,7 +53,7 @@ static const json_t *row_to_show(const json_t *columns)
 static bool first_round(struct strait_timeline *t)
 {
     struct strait_span_walk walk;
-    strait_spans_begin(&walk, &t->logs[0].spans);
+    strait_spans_begin_kind(&walk, &t->logs[0].spans, STRAIT_SPAN_ROUND);
     for (const struct strait_span *s; (s = strait_spans_next(&walk));)
         if (s->kind == STRAIT_SPAN_ROUND) {
             t->from_s = s->start_s;

@@ -32,7 +32,7 @@ static bool last_round(struct strait_span *out, const struct strait_log *log)
 {
     bool found = false;
     struct strait_span_walk walk;
-    strait_spans_begin(&walk, &log->spans);
+    strait_spans_begin_kind(&walk, &log->spans, STRAIT_SPAN_ROUND);
     for (const struct strait_span *s; (s = strait_spans_next(&walk));)
         if (s->kind == STRAIT_SPAN_ROUND) {
             *out = *s;

@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include "core/heap.h"
 
 /* Changes that are looked at together, 6 MB of them unless one link has more; and transfers over
  * links that are kept from the first walk over all spans, 8 MB. */
@@ -90,60 +91,14 @@ bool strait_carried_crosses(const struct strait_network *n, const struct strait_
            s->rank < n->n_ranks && s->peer != s->rank;
 }
 
-/* Times in the order of their digits, of 11 bits each. */
-enum { DIGIT_BITS = 11, N_DIGITS = 6, N_VALUES = 1 << DIGIT_BITS, MANY_CHANGES = 4096 };
-
-/* Ascends with a time, which is no NaN. */
-static uint64_t order_of(double time_s)
-{
-    uint64_t bits;
-    time_s += 0.0; /* of zeros there are two */
-    memcpy(&bits, &time_s, sizeof(bits));
-    return bits >> 63 ? ~bits : bits | (uint64_t)1 << 63;
-}
-
-static size_t digit_of(uint64_t order, int digit)
-{
-    return order >> (digit * DIGIT_BITS) & (N_VALUES - 1);
-}
-
-/* By the last digit first; each pass keeps the order of those that it does not tell apart. */
-static void sort_by_digits(struct change *all, struct change *spare, size_t n)
-{
-    uint32_t n_of[N_DIGITS][N_VALUES] = {0};
-    struct change *from = all, *to = spare;
-    const uint64_t first = order_of(all[0].time_s);
-    for (size_t i = 0; i < n; i++)
-        for (int digit = 0; digit < N_DIGITS; digit++)
-            n_of[digit][digit_of(order_of(all[i].time_s), digit)]++;
-    for (int digit = 0; digit < N_DIGITS; digit++) {
-        uint32_t *at = n_of[digit], n_before = 0;
-        if (at[digit_of(first, digit)] == n)
-            continue;
-        for (size_t value = 0; value < N_VALUES; value++) {
-            const uint32_t n_here = at[value];
-            at[value] = n_before;
-            n_before += n_here;
-        }
-        for (size_t i = 0; i < n; i++)
-            to[at[digit_of(order_of(from[i].time_s), digit)]++] = from[i];
-        struct change *const done = to;
-        to = from;
-        from = done;
-    }
-    if (from != all)
-        memcpy(all, from, n * sizeof(*all));
-}
+/* From so many on, changes are first distributed over parts of the time, a part for so many. */
+enum { MANY_CHANGES = 4096, A_PART = 4 };
 
 /* Sort in ascending order of times, those of the same time in the order that they came in. Some
  * come nearly sorted: what already is in order is not moved. */
-static void sort(struct change *all, struct change *spare, size_t n)
+static void sort_few(struct change *all, struct change *spare, size_t n)
 {
     enum { SHORT = 16 };
-    if (n >= MANY_CHANGES && n <= UINT32_MAX) {
-        sort_by_digits(all, spare, n);
-        return;
-    }
     for (size_t from = 0; from < n; from += SHORT) { /* insert within short runs */
         const size_t end = from + SHORT < n ? from + SHORT : n;
         for (size_t i = from + 1; i < end; i++) {
@@ -167,6 +122,47 @@ static void sort(struct change *all, struct change *spare, size_t n)
                 all[out] = right < end && all[right].time_s < spare[lo].time_s ? all[right++]
                                                                                : spare[lo++];
         }
+}
+
+/* Of n equal parts of the time from first_s on the one that this lies in, which ascends with it. */
+static size_t part_of(double time_s, double first_s, double parts_a_s, size_t n)
+{
+    const double part = (time_s - first_s) * parts_a_s;
+    return part < (double)(n - 1) ? (size_t)part : n - 1;
+}
+
+/* Sort many. False: they cannot be, and nothing is moved. */
+static bool sort_by_parts(struct change *all, struct change *spare, size_t n)
+{
+    const size_t n_parts = n / A_PART;
+    uint32_t *end = n <= UINT32_MAX ? calloc(n_parts + 1, sizeof(*end)) : NULL; /* of each part */
+    double first_s = INFINITY, last_s = -INFINITY;
+    for (size_t i = 0; i < n; i++) {
+        first_s = strait_least(first_s, all[i].time_s);
+        last_s = strait_most(last_s, all[i].time_s);
+    }
+    const double parts_a_s = (double)n_parts / (last_s - first_s);
+    if (!end || !isfinite(parts_a_s)) {
+        free(end);
+        return false;
+    }
+    memcpy(spare, all, n * sizeof(*all));
+    for (size_t i = 0; i < n; i++) /* one further, so that the sums are where parts begin */
+        end[part_of(all[i].time_s, first_s, parts_a_s, n_parts) + 1]++;
+    for (size_t part = 0; part < n_parts; part++)
+        end[part + 1] += end[part];
+    for (size_t i = 0; i < n; i++)
+        all[end[part_of(spare[i].time_s, first_s, parts_a_s, n_parts)]++] = spare[i];
+    for (size_t part = 0, from = 0; part < n_parts; from = end[part++])
+        sort_few(all + from, spare, end[part] - from);
+    free(end);
+    return true;
+}
+
+static void sort(struct change *all, struct change *spare, size_t n)
+{
+    if (n < MANY_CHANGES || !sort_by_parts(all, spare, n))
+        sort_few(all, spare, n);
 }
 
 /* Two changes of one link. */

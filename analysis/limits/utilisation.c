@@ -56,7 +56,8 @@ void strait_utilisation_add(struct strait_utilisation *u, const struct strait_sp
     const double inside = inside_ratio(in, s), total_s = in->to_s - in->from_s;
     const double share = inside * (s->end_s - s->start_s) / total_s;
     const bool serves = in->has_server && rank == 0;
-    int links[STRAIT_MAX_HOPS];
+    int links[STRAIT_MAX_HOPS], n_hops;
+    double bytes;
     switch (s->kind) {
     case STRAIT_SPAN_COMPUTE:
         *(in->on_cpu ? &u->cores[rank] : &u->accelerators[rank]) += share;
@@ -71,8 +72,10 @@ void strait_utilisation_add(struct strait_utilisation *u, const struct strait_sp
             u->host_links[rank] += share;
         if (!strait_carried_crosses(n, s))
             break;
-        for (int n_hops = strait_network_path(n, s->peer, s->rank, links), i = 0; i < n_hops; i++)
-            u->links[links[i]] += inside * strait_carried_wire_bytes(n, s);
+        n_hops = strait_network_path(n, s->peer, s->rank, links);
+        bytes = inside * strait_carried_wire_bytes(n, s);
+        for (int i = 0; i < n_hops; i++)
+            u->links[links[i]] += bytes;
         break;
     default:
         break;

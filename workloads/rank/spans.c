@@ -323,10 +323,12 @@ static bool pack(struct strait_spans *s, const struct strait_span *spans)
     unsigned char bytes[STRAIT_SPANS_BLOCK * MAX_PACKED_BYTES], *to = bytes;
     double least_s = INFINITY;
     double most_s = s->n_blocks > 0 ? s->blocks[s->n_blocks - 1].most_end_s : -INFINITY;
+    uint32_t kinds = 0;
     struct before before;
     begin(&before);
-    for (unsigned i = 0; i < strait_spans_a_block(s); i++) {
+    for (unsigned i = 0, n = strait_spans_a_block(s); i < n; i++) {
         const struct strait_span *span = &spans[i];
+        kinds |= 1u << span->kind;
         pack_span(&to, span, &before);
         pass(&before, span);
         least_s = span->end_s < least_s ? span->end_s : least_s;
@@ -338,7 +340,8 @@ static bool pack(struct strait_spans *s, const struct strait_span *spans)
         return false;
     memcpy(packed, bytes, n_bytes);
     s->packed_bytes += n_bytes;
-    s->blocks[s->n_blocks++] = (struct strait_span_block){packed, n_bytes, least_s, most_s};
+    s->blocks[s->n_blocks++] =
+        (struct strait_span_block){packed, (uint32_t)n_bytes, kinds, least_s, most_s};
     return true;
 }
 
@@ -446,10 +449,20 @@ void strait_spans_begin(struct strait_span_walk *w, const struct strait_spans *s
     w->of = s;
     w->now = NULL;
     w->block = w->at = w->n = 0;
+    w->kinds = UINT32_MAX;
+}
+
+void strait_spans_begin_kind(struct strait_span_walk *w, const struct strait_spans *s,
+                             enum strait_span_kind kind)
+{
+    strait_spans_begin(w, s);
+    w->kinds = 1u << kind;
 }
 
 bool strait_spans_turn(struct strait_span_walk *w)
 {
+    while (w->block < w->of->n_blocks && !(w->of->blocks[w->block].kinds & w->kinds))
+        w->block++;
     if (w->block > w->of->n_blocks)
         return false;
     w->now = strait_spans_block(&w->n, w->room, w->of, w->block++);

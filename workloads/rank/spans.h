@@ -31,7 +31,8 @@ enum { STRAIT_SPANS_BLOCK = 64, STRAIT_SPANS_UNPACKED = 1 << 17 };
 
 struct strait_span_block {
     unsigned char *packed;
-    size_t n_bytes;
+    uint32_t n_bytes;
+    uint32_t kinds;     /* of its spans: a bit each */
     double least_end_s; /* the earliest end of its spans */
     double most_end_s;  /* the latest end of its and all spans before */
 };
@@ -88,9 +89,13 @@ struct strait_span_walk {
     const struct strait_spans *of;
     const struct strait_span *now; /* the block's */
     size_t block, at, n;
+    uint32_t kinds; /* of packed blocks only those that have one of these */
     struct strait_span room[STRAIT_SPANS_BLOCK];
 };
 void strait_spans_begin(struct strait_span_walk *w, const struct strait_spans *s);
+/** One over all spans of a kind in their order, among which come others. */
+void strait_spans_begin_kind(struct strait_span_walk *w, const struct strait_spans *s,
+                             enum strait_span_kind kind);
 bool strait_spans_turn(struct strait_span_walk *w); /* to the next block, if there is one */
 /** The next one, which stays until the next call; NULL: there are no more. */
 static inline const struct strait_span *strait_spans_next(struct strait_span_walk *w)

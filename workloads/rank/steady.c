@@ -59,7 +59,7 @@ static double *marks_of(const struct strait_log *log, int n_rounds)
     double *marks = calloc((size_t)n_rounds + 1, sizeof(*marks));
     int n = 0;
     struct strait_span_walk walk;
-    strait_spans_begin(&walk, &log->spans);
+    strait_spans_begin_kind(&walk, &log->spans, STRAIT_SPAN_ROUND);
     for (const struct strait_span *s; marks && (s = strait_spans_next(&walk));)
         if (s->kind == STRAIT_SPAN_ROUND && n < n_rounds) {
             marks[n++] = s->start_s;

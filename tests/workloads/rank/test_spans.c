@@ -91,6 +91,31 @@ static void come_back(void)
     come_back_from(8, 5);
 }
 
+/* Of 1000 spans each hundredth, the last one too, is a round: a walk over rounds meets them all, and
+ * leaves out the packed blocks of 8 in which there is none. */
+static void of_a_kind(void)
+{
+    struct strait_spans all = {.n_a_block = 8, .max_unpacked = 1};
+    struct strait_span_walk walk;
+    int n_rounds = 0, n_met = 0;
+    for (int i = 0; i < N; i++) {
+        const struct strait_span s = {.tag = i,
+                                      .kind = i % 100 == 99 ? STRAIT_SPAN_ROUND : STRAIT_SPAN_WAIT};
+        CU_ASSERT_FATAL(strait_spans_add(&all, &s));
+    }
+    strait_spans_begin_kind(&walk, &all, STRAIT_SPAN_ROUND);
+    for (const struct strait_span *s; (s = strait_spans_next(&walk)); n_met++)
+        if (s->kind == STRAIT_SPAN_ROUND)
+            CU_ASSERT_EQUAL(s->tag, 100 * n_rounds++ + 99);
+    CU_ASSERT_EQUAL(n_rounds, N / 100);
+    CU_ASSERT_AT_MOST(n_met, 8 * n_rounds);
+    strait_spans_begin_kind(&walk, &all, STRAIT_SPAN_ENCODE);
+    for (n_met = 0; strait_spans_next(&walk); n_met++)
+        continue;
+    CU_ASSERT_AT_MOST(n_met, 8);
+    strait_spans_release(&all);
+}
+
 /* None, one, and just before and after each of the first blocks is packed. */
 static void counts(void)
 {
@@ -139,6 +164,7 @@ static void small(void)
 static const struct strait_test tests[] = {
     {"packed spans come back bit by bit", come_back},
     {"any number of spans is kept", counts},
+    {"those of a kind are found without the others", of_a_kind},
     {"spans of a ring take a sixth of their size or less", small},
 };
 STRAIT_SUITE("workloads/rank/spans", tests);
