@@ -78,7 +78,7 @@ static void compact(struct strait_heap *h)
     h->end = n;
 }
 
-int strait_heap_push(struct strait_heap *h, struct strait_heap_node *node)
+int strait_heap_insert(struct strait_heap *h, struct strait_heap_node *node)
 {
     const struct strait_heap_entry entry = {node->key, node->tie, node};
     assert(!strait_heap_holds(node));
@@ -119,7 +119,7 @@ static void sift(struct strait_heap *h, size_t i, struct strait_heap_node *node)
         sift_down(h, i, node);
 }
 
-void strait_heap_remove(struct strait_heap *h, struct strait_heap_node *node)
+void strait_heap_take_out(struct strait_heap *h, struct strait_heap_node *node)
 {
     const bool is_loose = node->place & LOOSE;
     const size_t i = (node->place & ~LOOSE) - 1;

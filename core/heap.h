@@ -28,9 +28,6 @@ struct strait_heap {
 /** Reserve room for n nodes in all; later pushes up to n cannot fail. 0, or -1 when memory runs
  *  out. */
 int strait_heap_reserve(struct strait_heap *h, size_t n);
-/** Insert a node whose key and tie are set. 0, or -1 when memory runs out. O(log n), amortised. */
-int strait_heap_push(struct strait_heap *h, struct strait_heap_node *node);
-void strait_heap_remove(struct strait_heap *h, struct strait_heap_node *node); /* O(log n) */
 void strait_heap_rekey(struct strait_heap *h, struct strait_heap_node *node, double key);
 void strait_heap_release(struct strait_heap *h);
 
@@ -38,6 +35,36 @@ static inline bool strait_heap_before(const struct strait_heap_entry *a,
                                       const struct strait_heap_entry *b)
 {
     return a->key < b->key || (a->key == b->key && a->tie < b->tie);
+}
+/* What is not inline of the two below. */
+int strait_heap_insert(struct strait_heap *h, struct strait_heap_node *node);
+void strait_heap_take_out(struct strait_heap *h, struct strait_heap_node *node);
+
+/** Insert a node whose key and tie are set. 0, or -1 when memory runs out. O(log n), amortised. */
+static inline int strait_heap_push(struct strait_heap *h, struct strait_heap_node *node)
+{
+    const struct strait_heap_entry entry = {node->key, node->tie, node};
+    if (node->place != 0 || h->end + h->n_loose == h->cap ||
+        (h->end > 0 && strait_heap_before(&entry, &h->entries[h->end - 1])))
+        return strait_heap_insert(h, node);
+    h->n++;
+    h->entries[h->end++] = entry;
+    node->place = h->end;
+    return 0;
+}
+/** O(log n), and mostly O(1) of the first of those that came in ascending order. */
+static inline void strait_heap_remove(struct strait_heap *h, struct strait_heap_node *node)
+{
+    const size_t first = h->first, next = first + 1;
+    if (node->place != next || next > h->end || h->entries[first].node != node ||
+        (next < h->end && !h->entries[next].node)) {
+        strait_heap_take_out(h, node);
+        return;
+    }
+    node->place = 0;
+    h->n--;
+    h->first = next < h->end ? next : 0;
+    h->end = next < h->end ? h->end : 0;
 }
 static inline struct strait_heap_node *strait_heap_first(const struct strait_heap *h)
 {
