@@ -41,6 +41,8 @@ enum { KEPT_STACKS = 1024 };
 /* Memory is taken in chunks for many small things, each of which would need a header; each chunk is
  * twice as large as the one before. What is larger than a part of them lies by itself. */
 enum { FIRST_CHUNK_BYTES = 1 << 12, LAST_CHUNK_BYTES = 1 << 18, CHUNK_PARTS = 8, WORD_BYTES = 8 };
+/* What fills whole lines of the caches begins at one. */
+enum { LINE_BYTES = 64 };
 
 /* Calls of strait_child_look between two looks at the clock. */
 enum { LOOKS = 16384 };
@@ -100,12 +102,24 @@ static struct strait_child_block *new_block(struct strait_child *child, size_t n
     return b;
 }
 
+/* How far it is to where `align` divides the address. */
+static size_t skipped(const void *at, size_t align)
+{
+    return (size_t) - (uintptr_t)at % align;
+}
+
+/* From a line's beginning on, but where a sanitizer is to see the block's. */
 static void *take_block(struct strait_child *child, size_t n_bytes)
 {
-    struct strait_child_block *b = new_block(child, n_bytes);
+#ifdef __SANITIZE_ADDRESS__
+    enum { LINE = 1 };
+#else
+    enum { LINE = LINE_BYTES };
+#endif
+    struct strait_child_block *b = new_block(child, n_bytes + LINE - 1);
     b->next = child->blocks;
     child->blocks = b;
-    return b->memory;
+    return (char *)b->memory + skipped(b->memory, LINE);
 }
 
 static void take_chunk(struct strait_child *child)
@@ -121,10 +135,12 @@ static void take_chunk(struct strait_child *child)
 void *strait_child_alloc(struct strait_child *child, size_t n, size_t size)
 {
     /* What has a stricter alignment has a size that is a multiple of it. */
-    const size_t align = size % _Alignof(max_align_t) == 0 ? _Alignof(max_align_t) : WORD_BYTES;
+    const size_t align = size % LINE_BYTES == 0              ? (size_t)LINE_BYTES
+                         : size % _Alignof(max_align_t) == 0 ? _Alignof(max_align_t)
+                                                             : (size_t)WORD_BYTES;
     size_t n_bytes;
     if (__builtin_mul_overflow(n, size, &n_bytes) ||
-        __builtin_add_overflow(n_bytes, align - 1, &n_bytes))
+        __builtin_add_overflow(n_bytes, align - 1, &n_bytes) || n_bytes > SIZE_MAX / 2)
         strait_child_no_memory(child);
     n_bytes -= n_bytes % align;
 #ifdef __SANITIZE_ADDRESS__
@@ -132,12 +148,12 @@ void *strait_child_alloc(struct strait_child *child, size_t n, size_t size)
 #endif
     if (n_bytes > FIRST_CHUNK_BYTES / CHUNK_PARTS && n_bytes > child->chunk_bytes / CHUNK_PARTS)
         return take_block(child, n_bytes);
-    const size_t skipped = (size_t) - (uintptr_t)child->room % align;
-    if (skipped + n_bytes > child->room_bytes) {
+    const size_t skip = skipped(child->room, align);
+    if (skip + n_bytes > child->room_bytes) {
         take_chunk(child);
     } else {
-        child->room += skipped;
-        child->room_bytes -= skipped;
+        child->room += skip;
+        child->room_bytes -= skip;
     }
     void *memory = child->room;
     child->room += n_bytes;

@@ -285,7 +285,7 @@ static bool engine_recv(struct strait_rank *r, struct strait_message *out, int s
         strait_lane_meet(
             lane); /* afterwards it is known which message is first and whether one is in time */
     for (;;) {
-        struct strait_stream *s = strait_inbox_first(m, r->me, src, channel);
+        struct strait_stream *s = strait_inbox_first(m, inbox, r->me, src);
         const double arrival_s = s ? s->there.first->arrived_s : INFINITY;
         if (s && is_certain)
             strait_lane_sleep_until(lane, arrival_s);

@@ -58,6 +58,7 @@ struct strait_stream {
     double arrived_s; /* of the last message */
     uint64_t n_sent;
     struct strait_heap_node node; /* in its inbox, by the arrival of its first message */
+    struct strait_inbox *inbox;   /* once a message has arrived */
     struct strait_stream *then;   /* that its source sent on after it, last time */
     void *kernel;                 /* private to the time source */
 };
@@ -83,7 +84,8 @@ struct strait_lane {
     double seen_s; /* events known up to here; an unobserved lane may be ahead */
     bool blocked, woken, for_ever, ended;
     enum strait_blocked_on on;
-    int wanted, channel; /* ON_MESSAGE */
+    int wanted, channel;        /* ON_MESSAGE */
+    struct strait_inbox *inbox; /* while it serves: where it waits */
     double woken_s;
     struct strait_lane *joiner; /* lane that waits for this one to end */
     struct strait_lane *next;   /* of its rank */
@@ -163,7 +165,8 @@ void strait_stream_arrived(struct strait_stream *s, double now_s);
 struct strait_stream *strait_stream_find(struct strait_engine *m, int src, int dst, int channel);
 void strait_stream_post(struct strait_stream *s, struct strait_parcel *parcel, double now_s);
 /** The stream with the first arrived message, by arrival then rank; NULL: none from src. */
-struct strait_stream *strait_inbox_first(struct strait_engine *m, int dst, int src, int channel);
+struct strait_stream *strait_inbox_first(struct strait_engine *m, struct strait_inbox *inbox,
+                                         int dst, int src);
 struct strait_inbox *strait_inbox_of(struct strait_engine *m, int dst, int channel);
 /** Remove the stream's first arrived message. */
 struct strait_parcel *strait_stream_take(struct strait_stream *s);

@@ -14,9 +14,13 @@ enum { MAX_RANKS = 30000, MAX_ONE_LANE_RANKS = 1000001 };
 
 struct world;
 
-struct pump {                /* of a stream that is not idle */
+/* Of a stream that is not idle. In whole lines of the caches, of which each event needs two. */
+struct pump {
     struct strait_flow flow; /* `finish` is its timer while it waits for the next one */
-    struct pump *next;       /* spare */
+    union {
+        struct pump *next; /* spare */
+        char rest[3 * 64 - sizeof(struct strait_flow)];
+    };
 };
 
 struct world {

@@ -155,10 +155,11 @@ static void wait_to_serve(struct strait_lane *lane)
 {
     struct strait_engine *m = lane->machine;
     const int me = lane->rank.me;
-    const struct strait_stream *s = strait_inbox_first(m, me, lane->wanted, lane->channel);
+    struct strait_inbox *inbox = lane->inbox;
+    const struct strait_stream *s = strait_inbox_first(m, inbox, me, lane->wanted);
     m->n_blocks++;
-    strait_inbox_of(m, me, lane->channel)->reader = lane;
-    strait_inbox_of(m, me, lane->channel)->wanted = lane->wanted;
+    inbox->reader = lane;
+    inbox->wanted = lane->wanted;
     lane->is_idle = true;
     lane->on = STRAIT_ON_MESSAGE;
     if (s)
@@ -179,7 +180,7 @@ static void serve_main(void *of)
 static void serve(struct strait_turn *turn)
 {
     struct strait_lane *lane = of_turn(turn);
-    strait_inbox_of(lane->machine, lane->rank.me, lane->channel)->reader = NULL;
+    lane->inbox->reader = NULL;
     lane->seen_s = strait_most(lane->seen_s, turn->timer.key);
     run(lane, serve_main);
 }
@@ -191,6 +192,7 @@ void strait_lane_serve(struct strait_lane *lane, int src, int channel,
     lane->arg = arg;
     lane->wanted = src;
     lane->channel = channel;
+    lane->inbox = strait_inbox_of(lane->machine, lane->rank.me, channel);
     lane->turn.call = serve;
     wait_to_serve(lane);
     strait_lanes_end(&lane->machine->lanes);

@@ -162,13 +162,13 @@ static struct strait_stream *of_node(struct strait_heap_node *node)
                 : NULL;
 }
 
-struct strait_stream *strait_inbox_first(struct strait_engine *m, int dst, int src, int channel)
+struct strait_stream *strait_inbox_first(struct strait_engine *m, struct strait_inbox *inbox,
+                                         int dst, int src)
 {
     if (src == STRAIT_ANY)
-        return of_node(strait_heap_first(&strait_inbox_of(m, dst, channel)->streams));
-    struct strait_inbox *inbox = strait_inbox_of(m, dst, channel);
+        return of_node(strait_heap_first(&inbox->streams));
     if (!inbox->last || inbox->last->src != src)
-        inbox->last = find(m, src, dst, channel);
+        inbox->last = find(m, src, dst, inbox->channel);
     struct strait_stream *s = inbox->last;
     return s->there.first ? s : NULL;
 }
@@ -188,7 +188,9 @@ static void deliver(struct strait_stream *s, struct strait_parcel *parcel, doubl
         strait_parcel_free(m, parcel);
         return;
     }
-    struct strait_inbox *inbox = strait_inbox_of(m, s->dst, s->channel);
+    if (!s->inbox)
+        s->inbox = strait_inbox_of(m, s->dst, s->channel);
+    struct strait_inbox *inbox = s->inbox;
     const bool was_empty = !s->there.first;
     push(&s->there, parcel);
     if (!was_empty)
@@ -211,7 +213,7 @@ static void deliver(struct strait_stream *s, struct strait_parcel *parcel, doubl
 
 struct strait_parcel *strait_stream_take(struct strait_stream *s)
 {
-    struct strait_inbox *inbox = strait_inbox_of(s->machine, s->dst, s->channel);
+    struct strait_inbox *inbox = s->inbox;
     struct strait_parcel *parcel = pop(&s->there);
     if (s->there.first)
         strait_heap_rekey(&inbox->streams, &s->node, s->there.first->arrived_s);
