@@ -39,8 +39,10 @@ enum { KEPT_STACKS = 64 };
 enum { KEPT_STACKS = 1024 };
 #endif
 /* Memory is taken in chunks for many small things, each of which would need a header; each chunk is
- * twice as large as the one before. What is larger than a part of them lies by itself. */
-enum { FIRST_CHUNK_BYTES = 1 << 12, LAST_CHUNK_BYTES = 1 << 18, CHUNK_PARTS = 8, WORD_BYTES = 8 };
+ * twice as large as the one before. What is larger than a part of them lies by itself. The largest
+ * ones are large pages: events touch a simulation's memory here and there, and where it is many
+ * pages, finding each takes longer than reading it. */
+enum { FIRST_CHUNK_BYTES = 1 << 12, LARGE_BYTES = 1 << 21, CHUNK_PARTS = 8, WORD_BYTES = 8 };
 /* What fills whole lines of the caches begins at one. */
 enum { LINE_BYTES = 64 };
 
@@ -51,6 +53,7 @@ struct strait_child_block { /* memory, or a call to be made at the end */
     struct strait_child_block *next;
     void (*fn)(void *arg);
     void *arg;
+    bool is_large; /* a mapping of LARGE_BYTES */
     max_align_t memory[];
 };
 
@@ -122,14 +125,44 @@ static void *take_block(struct strait_child *child, size_t n_bytes)
     return (char *)b->memory + skipped(b->memory, LINE);
 }
 
+/* Zeroed, and a large page where the kernel has one; NULL: memory ran out. */
+static struct strait_child_block *map_large(void)
+{
+    char *all = mmap(NULL, 2 * LARGE_BYTES, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (all == MAP_FAILED)
+        return NULL;
+    const size_t before = skipped(all, LARGE_BYTES);
+    if (before > 0)
+        munmap(all, before);
+    munmap(all + before + LARGE_BYTES, LARGE_BYTES - before);
+    madvise(all + before, LARGE_BYTES, MADV_HUGEPAGE);
+    return (struct strait_child_block *)(void *)(all + before);
+}
+
+static void take_large(struct strait_child *child)
+{
+    struct strait_child_block *b = map_large();
+    if (!b)
+        strait_child_no_memory(child);
+    b->is_large = true;
+    b->next = child->blocks;
+    child->blocks = b;
+    child->room = (char *)b + 2 * LINE_BYTES;
+    child->room_bytes = LARGE_BYTES - 2 * LINE_BYTES;
+}
+
 static void take_chunk(struct strait_child *child)
 {
     if (child->chunk_bytes == 0)
         child->chunk_bytes = FIRST_CHUNK_BYTES;
+    if (child->chunk_bytes == LARGE_BYTES) {
+        take_large(child);
+        return;
+    }
     child->room = take_block(child, child->chunk_bytes);
     child->room_bytes = child->chunk_bytes;
-    if (child->chunk_bytes < LAST_CHUNK_BYTES)
-        child->chunk_bytes *= 2;
+    child->chunk_bytes *= 2;
 }
 
 void *strait_child_alloc(struct strait_child *child, size_t n, size_t size)
@@ -368,7 +401,10 @@ static void clean_up(struct strait_child *child)
     }
     for (struct strait_child_block *b = child->blocks, *next; b; b = next) {
         next = b->next;
-        free(b);
+        if (b->is_large)
+            munmap(b, LARGE_BYTES);
+        else
+            free(b);
     }
     strait_coroutines_release(child->coroutines, KEPT_STACKS);
 }
