@@ -11,6 +11,9 @@ static const double TOLERANCE_S = 1e-9;
 /* Limit on consecutive transfers without duration, which might form a cycle. */
 enum { MAX_HOPS_WITHOUT_TIME = 64 };
 
+/* Room that is never written takes no memory, but what was copied from does. */
+enum { FIRST_STEPS = 64, GROWTH = 8 };
+
 enum { N_UNPACKED = 8 };
 /* A search through more blocks than these has the rank's spans sorted, once: where arrivals of one
  * moment are logged among what is done with them, the ends of blocks say little. */
@@ -35,6 +38,7 @@ struct found {   /* what a rank waited for */
 
 struct by_rank {
     struct ends *ends;     /* see ends_of; NULL: not looked at yet */
+    size_t near;           /* the first block with later ends alone, last time */
     struct placed *sorted; /* those that can be on a path, what comes first first; NULL: not */
     size_t n_sorted;
 };
@@ -237,6 +241,26 @@ static void search_sorted(struct found *best, const struct walk *w, int rank, do
         *best = (struct found){.span = of->sorted[lo].span, .at = of->sorted[lo].at};
 }
 
+/* The first of n blocks with later ends alone. A path goes back by small steps: this one is mostly
+ * close before the one that was found last. */
+static size_t first_later(const struct ends *ends, size_t n, size_t near, double t_s)
+{
+    size_t lo = 0, hi = n;
+    if (near < n && ends[near].least_s > t_s + TOLERANCE_S)
+        hi = near;
+    for (size_t step = 1; hi == near && lo == 0 && step <= near; step *= 2)
+        if (ends[near - step].least_s <= t_s + TOLERANCE_S)
+            lo = near - step + 1;
+    while (lo < hi) {
+        const size_t mid = lo + (hi - lo) / 2;
+        if (ends[mid].least_s <= t_s + TOLERANCE_S)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
 /* The span that ended last at or before t_s; n_hops counts previous spans without duration. */
 static int last_before(struct found *best, struct walk *w, int rank, double t_s, int n_hops,
                        struct strait_error *err)
@@ -249,15 +273,9 @@ static int last_before(struct found *best, struct walk *w, int rank, double t_s,
     const struct ends *ends = ends_of(w, rank);
     if (!ends)
         return strait_error_memory(err, "breakdown");
-    size_t lo = 0, hi = n_blocks_of(&w->logs[rank].spans); /* the first with later ends alone */
-    while (lo < hi) {
-        const size_t mid = lo + (hi - lo) / 2;
-        if (ends[mid].least_s <= t_s + TOLERANCE_S)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
+    size_t lo = first_later(ends, n_blocks_of(&w->logs[rank].spans), w->of[rank].near, t_s);
     size_t n_looked = 0;
+    w->of[rank].near = lo;
     while (lo-- > 0 && (best->is_gap || ends[lo].most_s >= best->span.end_s)) {
         look_at(w, best, rank, lo, t_s, n_hops);
         n_looked++;
@@ -276,7 +294,7 @@ static int take_step(struct strait_breakdown *out, const struct found *found, in
     if (!(to_s > from_s))
         return 0;
     if (out->n_steps == out->cap_steps) {
-        const size_t cap = out->cap_steps + out->cap_steps / 2 + 64;
+        const size_t cap = GROWTH * out->cap_steps + FIRST_STEPS;
         struct strait_path_step *more = realloc(out->steps, cap * sizeof(*more));
         if (!more)
             return strait_error_memory(err, "breakdown");
@@ -288,7 +306,7 @@ static int take_step(struct strait_breakdown *out, const struct found *found, in
                                   .to_s = to_s,
                                   .span_s = found->span.end_s - found->span.start_s,
                                   .bytes = found->span.bytes,
-                                  .at = found->at,
+                                  .at = (uint32_t)found->at,
                                   .rank = rank,
                                   .peer = found->span.peer,
                                   .kind = (int8_t)found->span.kind,

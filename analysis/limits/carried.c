@@ -9,7 +9,7 @@
 
 /* Changes that are looked at together, 6 MB of them unless one link has more; and transfers over
  * links that are kept from the first walk over all spans, 8 MB. */
-enum { MAX_CHANGES = 1 << 18, FIRST_KEPT = 1 << 10, MAX_KEPT = 1 << 18 };
+enum { MAX_CHANGES = 1 << 18, FIRST_KEPT = 1 << 10, MAX_KEPT = 1 << 18, GROWTH = 16 };
 
 /* At time_s the rate changes, and a transfer without duration adds its bytes at once. Added up: the
  * bytes that a link carried until then, and its rate from there on. */
@@ -178,7 +178,7 @@ static void put(struct change *to, const struct crossing *x)
 static void keep(struct carried *c, const struct crossing *x)
 {
     if (c->n_kept == c->cap_kept && c->cap_kept > 0) {
-        const size_t cap = 2 * c->cap_kept;
+        const size_t cap = GROWTH * c->cap_kept; /* what is not written takes no memory */
         struct crossing *more = cap <= MAX_KEPT ? realloc(c->kept, cap * sizeof(*more)) : NULL;
         if (!more)
             free(c->kept);

@@ -11,7 +11,7 @@ struct strait_path_step {
     /* Of a gap: none of these. */
     double span_s;  /* of the whole span */
     uint64_t bytes; /* the span's */
-    size_t at;      /* the span's place in the rank's log */
+    uint32_t at;    /* the span's place in the rank's log */
     int32_t rank, peer;
     int8_t kind; /* of the span */
     bool is_gap;
