@@ -40,7 +40,12 @@ static void sift_up(double *heap, unsigned i, double value)
 double strait_slots_queue(struct strait_slots *s, double now_s, unsigned n_slots, double cost_s)
 {
     assert(n_slots > 0 && n_slots <= s->n);
-    double *const free_s = s->n > 1 ? s->several_s : &s->one_s;
+    if (s->n == 1) {
+        const double only_s = strait_most(now_s, s->one_s);
+        s->one_s = only_s + cost_s;
+        return only_s;
+    }
+    double *const free_s = s->several_s;
     double start_s = now_s;
     unsigned n = s->n;
     for (unsigned i = 0; i < n_slots; i++) { /* the n_slots that are free first */

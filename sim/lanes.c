@@ -8,6 +8,10 @@ struct strait_task {         /* of a lane */
     struct strait_turn turn; /* must be first */
     struct strait_coroutine *coroutine;
     struct strait_task *before, *after; /* in the list of all */
+    struct strait_lanes *all;
+    void (*body)(void *lane); /* NULL: it is idle */
+    void *lane;
+    struct strait_task *next; /* idle */
 };
 
 static void enlist(struct strait_lanes *all, struct strait_task *t)
@@ -38,22 +42,51 @@ static void make_ready(struct strait_lanes *all, struct strait_turn *t)
 
 static void resume(struct strait_lanes *all, struct strait_task *t)
 {
-    if (strait_coroutine_resume(all->coroutines, t->coroutine))
+    if (strait_coroutine_resume(all->coroutines, t->coroutine)) {
         delist(all, t);
+    } else if (!t->body) {
+        t->next = all->idle;
+        all->idle = t;
+    }
+}
+
+/* One body after another: a coroutine is not begun for each. */
+static void work(void *of)
+{
+    struct strait_task *t = of;
+    for (;;) {
+        t->body(t->lane);
+        t->body = NULL;
+        strait_coroutine_pause(t->all->coroutines);
+    }
+}
+
+/* NULL when memory runs out. */
+static struct strait_task *new_task(struct strait_lanes *all)
+{
+    struct strait_task *t = calloc(1, sizeof(*t));
+    if (t)
+        t->coroutine = strait_coroutine_new(all->coroutines, work, t);
+    if (!t || !t->coroutine) {
+        free(t);
+        return NULL;
+    }
+    t->all = all;
+    enlist(all, t);
+    return t;
 }
 
 int strait_lanes_begin(struct strait_lanes *all, struct strait_task **out, void (*body)(void *),
                        void *lane)
 {
-    struct strait_task *t = calloc(1, sizeof(*t));
+    struct strait_task *t = all->idle;
     if (t)
-        t->coroutine = strait_coroutine_new(all->coroutines, body, lane);
-    if (!t || !t->coroutine) {
-        free(t);
+        all->idle = t->next;
+    else if (!(t = new_task(all)))
         return -1;
-    }
+    t->body = body;
+    t->lane = lane;
     *out = t;
-    enlist(all, t);
     resume(all, t);
     return 0;
 }
@@ -126,5 +159,6 @@ void strait_lanes_release(struct strait_lanes *all)
         strait_coroutine_give_up(all->coroutines, all->first->coroutine);
         delist(all, all->first);
     }
+    all->idle = NULL;
     strait_heap_release(&all->sleeping);
 }

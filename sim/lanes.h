@@ -16,6 +16,7 @@ struct strait_turn {
 struct strait_lanes { /* zero it, then set coroutines */
     struct strait_coroutines *coroutines;
     struct strait_task *first;   /* of all that have not ended */
+    struct strait_task *idle;    /* of these, whose body has returned */
     struct strait_heap sleeping; /* ties in the order of falling asleep */
     int64_t n_slept;
     struct strait_turn *ready_first, *ready_last;
