@@ -200,6 +200,21 @@ static struct strait_codec *codec_of(struct strait_rank_state *w, const struct s
                : NULL;
 }
 
+/* Of what has nothing to wait for. */
+static struct strait_task done;
+
+/* Whether the packet's data become the values of y: nothing is copied or charged. What is no packet
+ * for y is left to begin_decode. */
+static bool becomes_values(struct strait_rank *r, struct strait_tensor *y,
+                           struct strait_packet *taken)
+{
+    struct strait_rank_state *w = strait_rank_state_of(r);
+    const struct strait_codec *c = codec_of(w, taken);
+    return c && strait_codec_is_none(c) && taken->n_elems == strait_n_elems(y) &&
+           (!r->run->real_payload || taken->payload_bytes == 4 * strait_n_elems(y)) &&
+           !strait_codec_made(w, taken) && strait_tensor_adopt(r, y, taken);
+}
+
 static void copy_now(void *arg)
 {
     struct strait_task *t = arg;
@@ -223,13 +238,8 @@ static void begin_decode(struct strait_rank *r, struct strait_task *task, struct
         if (real && taken->payload_bytes != 4 * strait_n_elems(y))
             strait_rank_state_fail(r, STRAIT_ERR_BACKEND,
                                    "a tensor came that is not of its own length");
-        const bool mine = strait_codec_made(w, taken);
-        if (mine && is_view_of(taken, y))
+        if (strait_codec_made(w, taken) && is_view_of(taken, y))
             return; /* a view of its own values: nothing to do */
-        if (!mine && strait_tensor_adopt(r, y, taken)) {
-            task->packet = NULL;
-            return;
-        }
         strait_tensor_touch(r, y);
         job.cost_s =
             r->run->measured_cost ? NAN : 4.0 * (double)strait_n_elems(y) / w->copy_bytes_per_s;
@@ -263,6 +273,8 @@ static void begin_decode(struct strait_rank *r, struct strait_task *task, struct
 struct strait_task *strait_decode_start(struct strait_rank *r, struct strait_tensor *y,
                                         struct strait_packet *taken)
 {
+    if (becomes_values(r, y, taken))
+        return &done;
     struct strait_task *task = strait_task_of(r, STRAIT_SPAN_DECODE, NULL);
     begin_decode(r, task, y, taken);
     return task;
@@ -289,17 +301,21 @@ static void finish(struct strait_rank *r, struct strait_task *task)
 
 void strait_wait(struct strait_rank *r, struct strait_task *task)
 {
+    if (task == &done)
+        return;
     finish(r, task);
     free(task);
 }
 
 void strait_decode(struct strait_rank *r, struct strait_tensor *y, struct strait_packet *taken)
 {
-    struct strait_task task = {.kind = STRAIT_SPAN_DECODE};
     if (r->run->real_payload) { /* with an error, which is large: not on the stack of a lane */
         strait_wait(r, strait_decode_start(r, y, taken));
         return;
     }
+    if (becomes_values(r, y, taken))
+        return;
+    struct strait_task task = {.kind = STRAIT_SPAN_DECODE};
     begin_decode(r, &task, y, taken);
     finish(r, &task);
 }
