@@ -309,6 +309,7 @@ void strait_rank_begin(struct strait_rank *r)
     w->add_bytes_per_s = w->point->add_bytes_per_s;
     w->copy_bytes_per_s = w->point->copy_bytes_per_s;
     w->me = r->me;
+    w->leaves = r->run->network->out[r->me].present != NULL;
     w->log = &r->run->logs[r->me];
     w->log->error_over_bound = -1;
     w->log->max_spans = max_spans(r, w->point);

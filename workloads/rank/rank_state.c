@@ -22,7 +22,8 @@ double strait_now_s(const struct strait_rank *r)
 
 bool strait_is_away(const struct strait_rank *r)
 {
-    return strait_network_is_away(r->run->network, r->me, strait_now_s(r));
+    return strait_rank_state_of(r)->leaves &&
+           strait_network_is_away(r->run->network, r->me, strait_now_s(r));
 }
 
 double strait_next_presence_s(const struct strait_rank *r)

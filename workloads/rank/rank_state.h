@@ -104,6 +104,7 @@ struct strait_rank_state {
     const struct strait_trial *point;
     struct strait_learning *learning; /* NULL: the rank does not train for real */
     int me;
+    bool leaves;           /* at times it is away */
     pthread_mutex_t mutex; /* protects log and lists: lanes may be threads */
     struct strait_log *log;
     atomic_int round;

@@ -227,6 +227,7 @@ static void server(struct strait_rank *r)
 struct client {
     struct strait_tensor *w, *update;
     int n_pieces, local_steps;
+    bool is_anew; /* how slow it is, each round */
     double dropout;
     double train_time_s; /* 0: local_steps */
 };
@@ -250,7 +251,8 @@ static bool answer(struct strait_rank *r, void *of, const struct strait_message 
         return false;
     }
     strait_enter_round(r, m->tag);
-    strait_straggle(r, false);
+    if (c->is_anew)
+        strait_straggle(r, false);
     strait_decode(r, c->w, m->packet);
     if (c->dropout > 0 && strait_draw(r, "dropout") < c->dropout)
         return true; /* silent: only the server's deadline notices */
@@ -273,6 +275,7 @@ static void client(struct strait_rank *r)
     c->update = strait_tensor(r, STRAIT_UPDATE, 0, STRAIT_ALL_LAYERS);
     c->n_pieces = (int)strait_param(r, "pieces");
     c->local_steps = (int)strait_param(r, "local_steps");
+    c->is_anew = strait_straggles_anew(r);
     c->dropout = strait_param(r, "dropout");
     c->train_time_s = strait_param(r, "train_time");
     strait_straggle(r, true);

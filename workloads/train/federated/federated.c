@@ -8,9 +8,14 @@
 enum { ONCE_A_CLIENT = 0 };
 const char *const strait_straggler_draws[] = {"client", "round", NULL};
 
+bool strait_straggles_anew(const struct strait_rank *r)
+{
+    return (int)strait_param(r, "straggler_draw") != ONCE_A_CLIENT;
+}
+
 void strait_straggle(struct strait_rank *r, bool first)
 {
-    if (!first && (int)strait_param(r, "straggler_draw") == ONCE_A_CLIENT)
+    if (!first && !strait_straggles_anew(r))
         return;
     const double spread = strait_param(r, "straggler_spread");
     if (spread > 0) /* without draws rounds can repeat (steady.c) */

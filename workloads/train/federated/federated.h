@@ -37,6 +37,8 @@ extern const char *const strait_straggler_draws[];
 /** Draw this client's slowness. Call with first before the first round, and in every round; the
  *  latter counts only if "straggler_draw" says so. */
 void strait_straggle(struct strait_rank *r, bool first);
+/** What "straggler_draw" says, for who is asked again and again. */
+bool strait_straggles_anew(const struct strait_rank *r);
 
 /** x becomes the mean over all ranks: a ring all-reduce whose parts are divided by n where they are
  *  summed. A view of a part may still be under way until the next call has returned: use two
