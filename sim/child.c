@@ -46,9 +46,6 @@ enum { FIRST_CHUNK_BYTES = 1 << 12, LARGE_BYTES = 1 << 21, CHUNK_PARTS = 8, WORD
 /* What fills whole lines of the caches begins at one. */
 enum { LINE_BYTES = 64 };
 
-/* Calls of strait_child_look between two looks at the clock. */
-enum { LOOKS = 16384 };
-
 struct strait_child_block { /* memory, or a call to be made at the end */
     struct strait_child_block *next;
     void (*fn)(void *arg);
@@ -377,14 +374,12 @@ static void be_child(struct strait_child *child, int stderr_fd, pid_t parent,
 
 /* --- in process --------------------------------------------------------------------------- */
 
-void strait_child_look(struct strait_child *child)
+void strait_child_look_closely(struct strait_child *child)
 {
     if (child->fd >= 0)
         return;
     if (child->has_ended)
         leave_here(child);
-    if (++child->n_looks % LOOKS != 0)
-        return;
     if (child->limits.end_s == 0)
         child->limits = limits_of(child->run);
     struct strait_error err = {0};

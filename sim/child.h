@@ -45,9 +45,15 @@ int strait_child_run_here(struct strait_run *run, void (*simulate)(struct strait
 void strait_child_finish(struct strait_child *child, json_t *report) __attribute__((noreturn));
 void strait_child_fail(struct strait_child *child, const struct strait_error *err)
     __attribute__((noreturn));
+void strait_child_look_closely(struct strait_child *child);
 /** To be called now and then by a simulation that can run in process: leaves it where a coroutine
  *  has ended it, or when it is beyond its limits, of which in a child the parent takes care. */
-void strait_child_look(struct strait_child *child);
+static inline void strait_child_look(struct strait_child *child)
+{
+    enum { LOOKS = 16384 }; /* between two looks at the clock */
+    if (child->has_ended || ++child->n_looks % LOOKS == 0)
+        strait_child_look_closely(child);
+}
 /** Call fn(arg) when a simulation in process is over, the last one first. Memory of
  *  strait_child_alloc is still there. */
 void strait_child_defer(struct strait_child *child, void (*fn)(void *arg), void *arg);

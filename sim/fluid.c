@@ -98,7 +98,8 @@ static void run_due(struct world *w)
         act(w, f->owner);
     }
     double bytes_per_s;
-    for (int link; (link = strait_rate_changes_take(&w->changes, &bytes_per_s, w->now_s)) >= 0;)
+    for (int link; w->changes.heap.n > 0 &&
+                   (link = strait_rate_changes_take(&w->changes, &bytes_per_s, w->now_s)) >= 0;)
         strait_fairshare_change(w->fairshare, link, bytes_per_s, w->now_s);
     for (struct strait_heap_node *n; (n = strait_heap_first(&w->timers)) && n->key <= w->now_s;) {
         strait_heap_remove(&w->timers, n);

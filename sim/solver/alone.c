@@ -5,14 +5,6 @@
 
 #include "component.h"
 
-bool strait_alone_may(const struct strait_fairshare *fs, const struct strait_flow *flow)
-{
-    bool idle = flow->weight == 1; /* a level per unit of weight would be rounded */
-    for (int i = 0; i < flow->n_links && idle; i++)
-        idle = fs->links[flow->link[i]].n_flows == 0;
-    return idle;
-}
-
 void strait_alone_begin(struct strait_fairshare *fs, struct strait_flow *flow)
 {
     double least_bytes_per_s = INFINITY;

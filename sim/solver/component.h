@@ -65,7 +65,8 @@ struct strait_fairshare {
     struct strait_component **all;              /* all ever made, to free them */
     size_t n_all, cap_all, n_flows;
     struct strait_flow *done_first, *done_last;
-    bool no_memory; /* a flow was lost for lack of it */
+    double looked_s; /* what ends then is in that list; NAN: rates may have changed since */
+    bool no_memory;  /* a flow was lost for lack of it */
     /* Scratch of progressive_filling.c, with room for every flow and every link. */
     struct strait_flow **of_link, **order; /* STRAIT_FLOW_MAX_LINKS x n_flows, and n_flows */
     size_t cap_scratch;
@@ -74,8 +75,7 @@ struct strait_fairshare {
 };
 
 /* alone.c. Once one of a flow's links gets another flow, it belongs to a component. */
-bool strait_alone_may(const struct strait_fairshare *fs, const struct strait_flow *flow);
-/** Of a flow that may, whose left_bytes are set. */
+/** Of a flow of weight 1 on idle links, whose left_bytes are set. */
 void strait_alone_begin(struct strait_fairshare *fs, struct strait_flow *flow);
 /** Put those that have begun into fs->alone. 0, or -1 when memory runs out. */
 int strait_alone_settle(struct strait_fairshare *fs);

@@ -187,6 +187,19 @@ static int regroup(struct strait_fairshare *fs, struct strait_flow *flow)
     return strait_classes_join(fs, flow->component, flow, strait_classes_part(flow));
 }
 
+/* How many of the links have flows, and the last of these. */
+static int count_busy(int *busy, const struct strait_fairshare *fs, const int *links, int n_links)
+{
+    int n_busy = 0;
+    *busy = -1;
+    for (int i = 0; i < n_links; i++)
+        if (fs->links[links[i]].n_flows > 0) {
+            n_busy++;
+            *busy = links[i];
+        }
+    return n_busy;
+}
+
 int strait_fairshare_start(struct strait_fairshare *fs, struct strait_flow *flow, const int *links,
                            int n_links, double bytes, double now_s)
 {
@@ -202,11 +215,17 @@ int strait_fairshare_start(struct strait_fairshare *fs, struct strait_flow *flow
     flow->rate = 0;
     flow->finish.tie = flow->by_cap.tie = fs->n_started++;
     fs->n_flows++;
-    if (strait_alone_may(fs, flow)) {
+    int busy;
+    const int n_busy = count_busy(&busy, fs, links, n_links);
+    if (n_busy == 0 && flow->weight == 1) { /* a level per unit of weight would be rounded */
         strait_alone_begin(fs, flow);
         return 0;
     }
-    struct strait_component *c = component_for(fs, links, n_links, now_s);
+    struct strait_component *c = n_busy == 1 ? fs->links[busy].component : NULL;
+    if (c && c->hub == busy) /* as most in a star: one hub gets another flow */
+        advance(c, now_s);
+    else
+        c = component_for(fs, links, n_links, now_s);
     if (!c || strait_component_reserve(c, c->n + 1) != 0)
         return -1;
     strait_component_append(c, flow);
@@ -291,6 +310,7 @@ static int settle(struct strait_fairshare *fs, struct strait_component *c)
 
 double strait_fairshare_next_s(struct strait_fairshare *fs)
 {
+    fs->looked_s = NAN;
     if (fs->no_memory || strait_alone_settle(fs) != 0)
         return NAN;
     while (fs->dirty) {
@@ -383,10 +403,11 @@ struct strait_flow *strait_fairshare_ended(struct strait_fairshare *fs, double n
 {
     assert(now_s >= fs->now_s);
     fs->now_s = now_s;
-    if (!fs->done_first)
+    if (!fs->done_first && fs->looked_s != now_s)
         for (const double until_s = now_s + strait_fairshare_slack_s(now_s);
              collect_first(fs, until_s);)
             continue;
+    fs->looked_s = now_s;
     struct strait_flow *f = fs->done_first;
     if (f)
         fs->done_first = f->next_done;
