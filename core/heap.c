@@ -143,6 +143,10 @@ void strait_heap_rekey(struct strait_heap *h, struct strait_heap_node *node, dou
         sift(h, (node->place & ~LOOSE) - 1, node);
         return;
     }
+    if (h->n == 1) {
+        node->key = h->entries[h->first].key = key;
+        return;
+    }
     strait_heap_remove(h, node);
     node->key = key;
     const int failed = strait_heap_push(h, node);

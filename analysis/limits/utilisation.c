@@ -44,6 +44,8 @@ static double inside_ratio(const struct strait_limits_inputs *in, const struct s
     const double span_s = s->end_s - s->start_s;
     if (!(span_s > 0))
         return s->end_s > in->from_s && s->end_s <= in->to_s;
+    if (s->start_s >= in->from_s && s->end_s <= in->to_s)
+        return 1;
     return strait_most(0, strait_least(s->end_s, in->to_s) - strait_most(s->start_s, in->from_s)) /
            span_s;
 }

@@ -213,11 +213,11 @@ bool strait_hub_raise(struct strait_component *c, double level)
 void strait_hub_settle(struct strait_component *c, double bytes_per_s)
 {
     bool lowered = false;
-    while (strait_hub_lower(c, level_of(c, bytes_per_s)))
-        lowered = true;
-    while (!lowered && strait_hub_raise(c, level_of(c, bytes_per_s)))
-        continue;
     c->level = level_of(c, bytes_per_s);
+    for (; strait_hub_lower(c, c->level); lowered = true)
+        c->level = level_of(c, bytes_per_s);
+    while (!lowered && strait_hub_raise(c, c->level))
+        c->level = level_of(c, bytes_per_s);
 }
 
 double strait_hub_next_s(const struct strait_component *c)
