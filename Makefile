@@ -49,7 +49,11 @@ MPICC      ?= $(shell command -v mpicc)
 MPI_MODULE  = $(if $(MPICC),$(BUILD)/strait-mpi.so)
 LIBS      = $(foreach p,$(PARTS),$(BUILD)/libstrait-$(p).a)
 sources   = $(sort $(shell find $(1) -name '*.c'))
-objects   = $(patsubst %.c,$(BUILD)/%.o,$(filter-out mpi/module/%,$(call sources,$(1))))
+# What is a module or a program of its own.
+APART     = mpi/module/% codecs/profile/tabulate/%
+objects   = $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(APART),$(call sources,$(1))))
+# What the profiles that ship say, read by the build: the archives find it where it is linked too.
+TABLES    = $(BUILD)/codecs/profile/tables.o
 TEST_SRC := $(sort $(shell find tests -name 'test_*.c'))
 HARNESS  := $(filter-out tests/kit/runner/main.c,$(call sources,tests/kit))
 SUITES    = $(BUILD)/tests/strait-tests
@@ -422,7 +426,7 @@ trace-large: all
 # Every decoder under libFuzzer, FUZZ_S seconds each, with clang and the sanitizers.
 FUZZ_S ?= 2
 FUZZ   := build/fuzz
-FUZZ_C  = $(call sources,core codecs traces)
+FUZZ_C  = $(filter-out $(APART),$(call sources,core codecs traces))
 .PHONY: fuzz
 fuzz: setup
 	@$(MAKE) --no-print-directory all $(FUZZ)/fuzz_decode $(FUZZ)/fuzz_import CC=$(CC)
@@ -440,7 +444,7 @@ $(FUZZ)/fuzz_%: $(FUZZ_C:%.c=$(FUZZ)/%.o) $(FUZZ)/tests/fuzz/fuzz_%.o
 	$(Q)clang -fsanitize=fuzzer,address,undefined -o $@ $^ $(LDLIBS)
 
 # What a browser sends, likewise: its first lines, and the experiment in its body.
-FUZZ_REQUEST_C = $(filter-out mpi/module/%,$(call sources,$(filter-out analysis campaign lib serve,$(PARTS)))) serve/request.c serve/experiment_request.c tests/fuzz/fuzz_request.c
+FUZZ_REQUEST_C = $(filter-out $(APART),$(call sources,$(filter-out analysis campaign lib serve,$(PARTS)))) serve/request.c serve/experiment_request.c tests/fuzz/fuzz_request.c
 .PHONY: fuzz-request
 fuzz-request: $(FUZZ)/fuzz_request
 	@mkdir -p $(FUZZ)/request
@@ -541,9 +545,21 @@ $$(BUILD)/libstrait-$(1).a: $$(call objects,$(1))
 endef
 $(foreach p,$(PARTS),$(eval $(call part_rule,$(p))))
 
-$(BUILD)/strait: $(call objects,cli) $(LIBS)
+# Programs answer from the tables only where a file is the very one that was read here.
+PROFILES := $(sort $(wildcard codecs/profiles/*.json))
+$(BUILD)/tabulate: $(BUILD)/codecs/profile/tabulate/tabulate.o $(BUILD)/libstrait-codecs.a $(BUILD)/libstrait-core.a
 	@echo "  link $@"
-	$(Q)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $(call objects,cli) $(ALLOCATOR) -Wl,--start-group $(LIBS) -Wl,--end-group $(LDLIBS)
+	$(Q)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $^ $(LDLIBS)
+$(TABLES:.o=.c): $(BUILD)/tabulate $(PROFILES)
+	$(Q)$(BUILD)/tabulate $(PROFILES) >$@.new
+	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
+$(TABLES): $(TABLES:.o=.c)
+	@echo "  compile $<"
+	$(Q)$(CC) -std=c17 -D_GNU_SOURCE -iquote . -g1 -fPIC -fvisibility=hidden -MD -MP -c -o $@ $<
+
+$(BUILD)/strait: $(call objects,cli) $(TABLES) $(LIBS)
+	@echo "  link $@"
+	$(Q)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $(call objects,cli) $(TABLES) $(ALLOCATOR) -Wl,--start-group $(LIBS) -Wl,--end-group $(LDLIBS)
 
 # mpicc is asked for its compiler's options, so that CC and its warnings are the build's.
 $(BUILD)/strait-mpi.so: mpi/module/module.c mpi/calls.h
@@ -598,9 +614,9 @@ WRAPPED = $(patsubst %,-Wl$(comma)--wrap=%,malloc calloc realloc aligned_alloc s
           listen close clock_gettime)
 $(SUITES) $(BUILD)/strait: $(filter %.o,$(COUNT_EXITS))
 TEST_OBJECTS = $(TEST_SRC:%.c=$(BUILD)/%.o) $(BUILD)/tests/suites.o $(BUILD)/tests/kit/runner/main.o
-$(SUITES): $(TEST_OBJECTS) $(BUILD)/tests/libkit.a $(BUILD)/tests/libcli.a $(LIBS)
+$(SUITES): $(TEST_OBJECTS) $(TABLES) $(BUILD)/tests/libkit.a $(BUILD)/tests/libcli.a $(LIBS)
 	@echo "  link $@"
-	$(Q)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) $(WRAPPED) -o $@ $(TEST_OBJECTS) $(ALLOCATOR) -Wl,--start-group $(BUILD)/tests/libkit.a $(BUILD)/tests/libcli.a $(LIBS) -Wl,--end-group -lcunit $(LDLIBS)
+	$(Q)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) $(WRAPPED) -o $@ $(TEST_OBJECTS) $(TABLES) $(ALLOCATOR) -Wl,--start-group $(BUILD)/tests/libkit.a $(BUILD)/tests/libcli.a $(LIBS) -Wl,--end-group -lcunit $(LDLIBS)
 
 $(BUILD)/tests/bench_%: $(BUILD)/tests/bench/bench_%.o $(BUILD)/tests/libkit.a $(LIBS)
 	@echo "  link $@"
@@ -626,14 +642,14 @@ library: $(BUILD)/$(SHARED) $(BUILD)/libstrait.a
 
 # Only what lib/strait.h declares with STRAIT_API can be seen from outside, in both libraries.
 # Cloned functions are visible whatever the compiler is told: the linker and objcopy hide them.
-$(BUILD)/$(SHARED): $(call objects,lib) $(LIBS)
+$(BUILD)/$(SHARED): $(call objects,lib) $(TABLES) $(LIBS)
 	@echo "  link $@"
 	$(Q)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -shared -Wl,-soname,libstrait.so.$(SOVERSION) -Wl,--no-undefined \
 	    -Wl,--exclude-libs,ALL \
-	    -o $@ $(call objects,lib) -Wl,--start-group $(LIBS) -Wl,--end-group -Wl,--as-needed $(LDLIBS)
-$(BUILD)/libstrait.a: $(call objects,lib) $(LIBS)
+	    -o $@ $(call objects,lib) $(TABLES) -Wl,--start-group $(LIBS) -Wl,--end-group -Wl,--as-needed $(LDLIBS)
+$(BUILD)/libstrait.a: $(call objects,lib) $(TABLES) $(LIBS)
 	@echo "  archive $@"
-	$(Q)$(LD) -r -o $(BUILD)/libstrait.o $(call objects,lib) --start-group $(LIBS) --end-group
+	$(Q)$(LD) -r -o $(BUILD)/libstrait.o $(call objects,lib) $(TABLES) --start-group $(LIBS) --end-group
 	$(Q)objcopy --localize-hidden --wildcard --keep-global-symbol='strait_*' $(BUILD)/libstrait.o
 	@rm -f $@
 	$(Q)ar crs $@ $(BUILD)/libstrait.o

@@ -5,35 +5,7 @@
 #include <jansson.h>
 #include "codecs/spec.h"
 #include "core/hash.h"
-
-enum { STRAIT_KIND_CHARS = 24 }; /* "grad all_to_all 10000" */
-
-struct strait_quantiles {
-    double p10, p50, p90; /* over the tensors measured; all equal where stated */
-};
-
-/* One codec at one bound on one kind of tensors. t = fixed + raw_bytes / speed, per tensor. Of `none`
- * for a model: how fast values of that many bytes are copied (encode) and added (decode). */
-struct strait_profile_entry {
-    /* kind "param", "update", "grad", "any" of these, or "change": parameters against those that
-     * the receivers have (reference.h); model "" any */
-    char codec[32], kind[STRAIT_KIND_CHARS], model[64];
-    char settings[STRAIT_SPEC_CHARS]; /* strait_codec_settings_text; "" all as published */
-    struct strait_bound bound;        /* kind NONE for lossless codecs */
-    double ratio;                     /* sum of raw over sum of encoded bytes */
-    double encode_bytes_per_s, decode_bytes_per_s; /* of raw bytes, aggregate */
-    double encode_fixed_s, decode_fixed_s;         /* per tensor */
-    struct strait_quantiles ratios, encode, decode;
-};
-
-struct strait_profile {
-    char *title, *machine, *date, *version, *source; /* owned */
-    bool stated;             /* not measured: the source says where the figures are from */
-    double add_bytes_per_s;  /* y += w x, of one operand; strait_profile_memory */
-    double copy_bytes_per_s; /* memcpy */
-    struct strait_profile_entry *entries;
-    size_t n_entries;
-};
+#include "profile_struct.h"
 
 struct strait_profile_cost {
     double ratio;
@@ -61,6 +33,10 @@ void strait_profile_free(struct strait_profile *p);
 int strait_profile_round(struct strait_profile *p, struct strait_error *err);
 /** The profile as JSON, as in a file; a new reference. */
 json_t *strait_profile_json(const struct strait_profile *p);
+/** The same as compact text, which profiles that ship have ready.
+ *  Out:     made  what is to be freed of it; NULL: nothing
+ *  Returns: the text, or NULL when memory ran out */
+const char *strait_profile_text(char **made, const struct strait_profile *p);
 /** Returns: key, or NULL when memory ran out. */
 const char *strait_profile_hash(char key[STRAIT_KEY_CHARS], const struct strait_profile *p);
 bool strait_profile_has(const struct strait_profile *p, const char *codec);

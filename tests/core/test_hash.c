@@ -1,5 +1,6 @@
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "core/hash.h"
 #include "tests/kit/suite.h"
 
@@ -9,6 +10,27 @@ static void published(void)
     char key[STRAIT_KEY_CHARS];
     CU_ASSERT_EQUAL(strait_checksum("", 0), 0x2d06800538d394c2u);
     CU_ASSERT_STRING_EQUAL(strait_hash_bytes(key, "", 0), "99aa06d3014798d86001c324468d497f");
+}
+
+/* More than one piece of it, and what is no file. */
+static void files(void)
+{
+    enum { N_BYTES = 40000 };
+    char path[] = "/tmp/strait-hash-XXXXXX", *bytes = malloc(N_BYTES);
+    uint64_t sum, len_bytes;
+    const int fd = mkstemp(path);
+    CU_ASSERT_FATAL(bytes && fd >= 0);
+    for (int i = 0; i < N_BYTES; i++)
+        bytes[i] = (char)(i / 7);
+    CU_ASSERT_EQUAL_FATAL(write(fd, bytes, N_BYTES), N_BYTES);
+    CU_ASSERT_TRUE(strait_checksum_file(&sum, &len_bytes, path));
+    CU_ASSERT_EQUAL(len_bytes, N_BYTES);
+    CU_ASSERT_EQUAL(sum, strait_checksum(bytes, N_BYTES));
+    CU_ASSERT_FALSE(strait_checksum_file(&sum, &len_bytes, "/tmp"));
+    CU_ASSERT_EQUAL(unlink(path), 0);
+    CU_ASSERT_FALSE(strait_checksum_file(&sum, &len_bytes, path));
+    close(fd);
+    free(bytes);
 }
 
 static void hash_text(char key[STRAIT_KEY_CHARS], const char *text)
@@ -68,5 +90,6 @@ static const struct strait_test tests[] = {
     {"equal JSON hashes equally however it is written", canonical},
     {"different JSON hashes differently", differences},
     {"a flipped bit changes the checksum", flipped_bits},
+    {"a file has the checksum of what it holds", files},
 };
 STRAIT_SUITE("core/hash", tests);

@@ -1,9 +1,13 @@
+#include <dirent.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "codecs/profile/profile.h"
+#include "codecs/profile/profile_table.h"
+#include "core/shipped.h"
+#include "tests/kit/folder.h"
 #include "tests/kit/profile_find.h"
 #include "tests/kit/suite.h"
 
@@ -376,6 +380,63 @@ static void memory(void)
     }
 }
 
+/* A copy with one more byte is read as any file: it says the same as the table, and hashes so. */
+static void check_table(const char *path)
+{
+    char copy[] = "/tmp/strait-profile-XXXXXX.json", hash[STRAIT_KEY_CHARS], read[STRAIT_KEY_CHARS];
+    size_t len_bytes;
+    char *bytes = folder_bytes("/", path, &len_bytes), *made = NULL;
+    const int fd = mkstemps(copy, 5);
+    struct strait_profile *p = NULL;
+    CU_ASSERT_FATAL(bytes && fd >= 0);
+    CU_ASSERT_EQUAL(write(fd, bytes, len_bytes), (ssize_t)len_bytes);
+    const struct strait_profile_table *table = strait_profile_table_of_file(copy);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(table); /* the same bytes elsewhere */
+    CU_ASSERT_EQUAL(write(fd, "\n", 1), 1);
+    CU_ASSERT_PTR_NULL(strait_profile_table_of_file(copy));
+    close(fd);
+    CU_ASSERT_EQUAL_FATAL(strait_profile_load(&p, copy, NULL), 0);
+    CU_ASSERT_PTR_EQUAL(strait_profile_table_of(p), table);
+    json_t *json = strait_profile_json(p);
+    char *text = json_dumps(json, JSON_COMPACT);
+    CU_ASSERT_STRING_EQUAL(table->text, text);
+    CU_ASSERT_STRING_EQUAL(table->hash, strait_hash_json(read, json));
+    CU_ASSERT_STRING_EQUAL(strait_profile_hash(hash, p), read);
+    CU_ASSERT_PTR_EQUAL(strait_profile_text(&made, p), table->text);
+    CU_ASSERT_PTR_NULL(made);
+    /* Of a changed profile nothing comes from the table. */
+    p->entries[p->n_entries - 1].decode.p90 *= 2;
+    CU_ASSERT_PTR_NULL(strait_profile_table_of(p));
+    CU_ASSERT_STRING_NOT_EQUAL(strait_profile_hash(hash, p), read);
+    CU_ASSERT_STRING_NOT_EQUAL(strait_profile_text(&made, p), table->text);
+    CU_ASSERT_PTR_NOT_NULL(made);
+    json_decref(json);
+    strait_profile_free(p);
+    unlink(copy);
+    free(bytes);
+    free(text);
+    free(made);
+}
+
+static void tables(void)
+{
+    static const char folder[] = "codecs/profiles";
+    char path[4096], root[3500];
+    unsigned n = 0;
+    DIR *d = opendir(strait_share_path(root, sizeof(root), folder));
+    CU_ASSERT_PTR_NOT_NULL_FATAL(d);
+    for (const struct dirent *e; (e = readdir(d));) {
+        if (!strstr(e->d_name, ".json"))
+            continue;
+        snprintf(path, sizeof(path), "%s/%.255s", root, e->d_name);
+        check_table(path);
+        n++;
+    }
+    closedir(d);
+    CU_ASSERT_EQUAL(n, 9);
+    CU_ASSERT_PTR_NULL(strait_profile_table_of_file("no-such-file"));
+}
+
 static const struct strait_test tests[] = {
     {"memory is as fast as measured on the model, else as on any", memory},
     {"bound 0 is an entry of its own, is saved and loaded", bound_0},
@@ -390,5 +451,6 @@ static const struct strait_test tests[] = {
     {"the shipped profile covers the codecs, kinds and bounds of the experiments", shipped},
     {"every codec has costs in a profile that ships", every_codec},
     {"the stated profiles say what their sources say", stated},
+    {"what the build read of the profiles that ship is what their files say", tables},
 };
 STRAIT_SUITE("codecs/profile/profile", tests);
