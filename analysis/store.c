@@ -31,16 +31,16 @@ struct strait_store {
     json_t *by_key;   /* {"row <key>": index} */
     json_t *profiles; /* {hash: profile}, of the headers */
     json_t *header;   /* of the run under way: waits for the first row */
+    const char *as;   /* what its profile says; NULL: that is inside */
     const json_t *last_header;
     size_t n_refused;
 };
 
 /* --- lines -------------------------------------------------------------------------------- */
 
-char *strait_store_line(const json_t *record, size_t *len_bytes)
+/* Text of an object that is not empty; takes it. */
+static char *take_line(char *text, size_t *len_bytes)
 {
-    assert(json_is_object(record) && json_object_size(record) > 0);
-    char *text = json_dumps(record, JSON_COMPACT);
     if (!text)
         return NULL;
     const size_t len = strlen(text);
@@ -54,6 +54,12 @@ char *strait_store_line(const json_t *record, size_t *len_bytes)
     }
     free(text);
     return line;
+}
+
+char *strait_store_line(const json_t *record, size_t *len_bytes)
+{
+    assert(json_is_object(record) && json_object_size(record) > 0);
+    return take_line(json_dumps(record, JSON_COMPACT), len_bytes);
 }
 
 static json_t *read_line(bool *no_memory, const char *line, size_t len_bytes)
@@ -331,15 +337,35 @@ int strait_store_begin(struct strait_store *s, const json_t *header, struct stra
     assert(s->for_writing && strcmp(kind_of(header), "header") == 0);
     json_decref(s->header);
     s->header = json_deep_copy(header);
+    s->as = NULL;
     return s->header ? 0 : strait_error_memory(err, s->path);
+}
+
+void strait_store_profile(struct strait_store *s, const char *as)
+{
+    s->as = as;
+}
+
+/* The header is in the file: later ones need not say its profile again. */
+static int remember_header(struct strait_store *s, struct strait_error *err)
+{
+    if (!s->header)
+        return 0;
+    if (s->as && strait_header_profile_note(s->profiles, s->header) != 0)
+        return strait_error_memory(err, s->path);
+    const int status = remember(s, s->header, err);
+    json_decref(s->header);
+    s->header = NULL;
+    return status;
 }
 
 int strait_store_add(struct strait_store *s, const json_t *record, struct strait_error *err)
 {
     assert(s->for_writing && kind_of(record));
     size_t head_bytes = 0, row_bytes = 0;
-    json_t *header = s->header ? strait_header_profile_shorten(s->header, s->profiles) : NULL;
-    char *head = header ? strait_store_line(header, &head_bytes) : NULL;
+    char *head = s->header ? take_line(strait_header_profile_dump(s->header, s->profiles, s->as),
+                                       &head_bytes)
+                           : NULL;
     char *row = strait_store_line(record, &row_bytes);
     json_t *kept = json_deep_copy(record);
     char *both = row ? malloc(head_bytes + row_bytes) : NULL;
@@ -353,14 +379,10 @@ int strait_store_add(struct strait_store *s, const json_t *record, struct strait
     memcpy(both + head_bytes, row, row_bytes);
     if (append_bytes(s, both, head_bytes + row_bytes, err) != 0)
         goto out;
-    if (s->header && remember(s, s->header, err) != 0)
-        goto out;
-    json_decref(s->header);
-    s->header = NULL;
-    status = remember(s, kept, err);
+    if (remember_header(s, err) == 0)
+        status = remember(s, kept, err);
 out:
     json_decref(kept);
-    json_decref(header);
     free(head);
     free(row);
     free(both);

@@ -31,6 +31,10 @@ void strait_store_leave(struct strait_store *s);
 /** The record that opens a run; it is written together with the first row, or never.
  *  In:      header  borrowed: copied */
 int strait_store_begin(struct strait_store *s, const json_t *header, struct strait_error *err);
+/** What the profile of that header has "as", where it is not inside: compact JSON, which the file
+ *  gets and nobody here parses; strait_store_header then lacks it. Borrowed until a record is
+ *  added. */
+void strait_store_profile(struct strait_store *s, const char *as);
 /** Append one record, which has a "record" and, for a row, a "key" and "valid". It is on the disk
  *  when this returns 0; on failure (a full disk) the file is as it was before.
  *  In:      record  borrowed */

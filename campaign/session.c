@@ -81,8 +81,7 @@ static int make_plan(struct strait_session *r, struct strait_error *err)
     plan->setup.learned = &r->learned;
     plan->setup.calibrated = r->calibrated;
     plan->setup.profile = r->profile;
-    r->profile_json = strait_profile_json(r->profile);
-    if (!r->profile_json || !strait_hash_json(plan->setup.profile_hash, r->profile_json))
+    if (!strait_profile_hash(plan->setup.profile_hash, r->profile))
         return strait_error_memory(err, "profile");
     if (strait_session_is_both(r))
         return strait_plan_add(plan, r->sweep, &strait_sim, 1, true, err) != 0 ||
@@ -484,7 +483,7 @@ void strait_session_release(struct strait_session *r)
     strait_profile_free(r->profile);
     strait_learned_release(&r->learned);
     strait_sweep_free(r->sweep);
-    json_decref(r->profile_json);
+    free(r->profile_text);
     json_decref(r->rows_by_key);
     json_decref(r->failures);
     json_decref(r->plan.setup.net_cpus);

@@ -2,6 +2,7 @@
 #include "session_header.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include "analysis/fields.h"
@@ -58,14 +59,14 @@ static json_t *header_of(const struct strait_session *r, const json_t *constants
     strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
     if (!strait_breakeven_sweep_hash(sweep, r->sweep, &r->plan))
         return NULL;
-    return json_pack(
-        "{s:s, s:s, s:s, s:{s:s, s:O, s:O?, s:O}, s:s, s:o, s:o, s:{s:s, s:b, s:O}, s:O?, "
-        "s:o, s:b}",
-        "record", "header", "schema", STRAIT_RESULTS_SCHEMA, "date", date, "experiment", "file",
-        r->sweep->file, "base", r->sweep->base, "vary", r->sweep->vary, "set", r->sweep->set,
-        "sweep", sweep, "versions", versions_of(r), "machine", strait_host_json(), "profile",
-        "hash", r->plan.setup.profile_hash, "calibrated", r->calibrated, "as", r->profile_json,
-        "constants", constants, "runs", runs_of(r), "every_round", r->every_round);
+    return json_pack("{s:s, s:s, s:s, s:{s:s, s:O, s:O?, s:O}, s:s, s:o, s:o, s:{s:s, s:b}, s:O?, "
+                     "s:o, s:b}",
+                     "record", "header", "schema", STRAIT_RESULTS_SCHEMA, "date", date,
+                     "experiment", "file", r->sweep->file, "base", r->sweep->base, "vary",
+                     r->sweep->vary, "set", r->sweep->set, "sweep", sweep, "versions",
+                     versions_of(r), "machine", strait_host_json(), "profile", "hash",
+                     r->plan.setup.profile_hash, "calibrated", r->calibrated, "constants",
+                     constants, "runs", runs_of(r), "every_round", r->every_round);
 }
 
 /* Whether the folder's last header announced the same rows. */
@@ -83,9 +84,12 @@ bool strait_session_is_announced(const struct strait_session *r)
 int strait_session_begin(struct strait_session *r, const json_t *constants,
                          struct strait_error *err)
 {
-    json_t *header = header_of(r, constants);
+    const char *as =
+        r->profile_text ? r->profile_text : strait_profile_text(&r->profile_text, r->profile);
+    json_t *header = as ? header_of(r, constants) : NULL;
     const int status =
         header ? strait_store_begin(r->store, header, err) : strait_error_memory(err, "run");
+    strait_store_profile(r->store, as);
     json_decref(header);
     return status;
 }

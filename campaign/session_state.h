@@ -31,7 +31,7 @@ struct strait_session {
     struct strait_crew *crew;       /* which computes the points; NULL: workers of this process */
     struct strait_sweep *sweep;
     struct strait_profile *profile;
-    json_t *profile_json;          /* what it is hashed as, and what the header has */
+    char *profile_text;            /* owned, of the header; NULL: the profile has it ready */
     struct strait_learned learned; /* for intervals */
     bool calibrated, calibrated_now;
     json_t *measured; /* new records of network costs */

@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "analysis/store.h"
+#include "tests/kit/folder.h"
 #include "tests/kit/suite.h"
 
 static char folder[128], file[160];
@@ -387,6 +388,52 @@ static void run_with(const char *key, const char *hash, size_t n_letters)
     free(text);
 }
 
+/* The first letter and the length of the profile in the nth record. */
+static void expect_profile(const struct strait_store *s, size_t n, char letter, size_t n_letters)
+{
+    const json_t *header = json_array_get(strait_store_records(s), n);
+    const json_t *as = json_object_get(json_object_get(header, "profile"), "as");
+    const char *text = json_string_value(json_object_get(as, "text"));
+    CU_ASSERT_PTR_NOT_NULL_FATAL(text);
+    CU_ASSERT_EQUAL(text[0], letter);
+    CU_ASSERT_EQUAL(strlen(text), n_letters);
+}
+
+/* The same with the profile as text, two runs in one opened folder: the second has its hash. */
+static void test_profile_texts(void)
+{
+    struct strait_store *s = NULL;
+    size_t len_bytes;
+    begin_folder();
+    run_with("a", "x", 3);
+    char *inside = folder_bytes(folder, "results.jsonl", &len_bytes), *as_text = NULL;
+    unlink(file);
+    CU_ASSERT_FATAL(strait_store_open(&s, folder, true, NULL) == 0);
+    for (int i = 0; i < 2; i++) {
+        json_t *header =
+            json_pack("{s:s, s:s, s:{s:s, s:b}, s:[]}", "record", "header", "schema",
+                      STRAIT_RESULTS_SCHEMA, "profile", "hash", "x", "calibrated", 0, "runs");
+        const long before_bytes = i == 0 ? 0 : size_of();
+        CU_ASSERT_EQUAL(strait_store_begin(s, header, NULL), 0);
+        strait_store_profile(s, "{\"text\":\"xxx\"}");
+        CU_ASSERT_EQUAL(add(s, "a", 1, NULL), 0);
+        if (i == 0)
+            as_text = folder_bytes(folder, "results.jsonl", &len_bytes);
+        else /* less the 20 letters of ,"as":{"text":"xxx"} */
+            CU_ASSERT_EQUAL(size_of() - before_bytes, before_bytes - 20);
+        json_decref(header);
+    }
+    strait_store_free(s);
+    CU_ASSERT_STRING_EQUAL(as_text, inside); /* byte by byte, with the checksum */
+    CU_ASSERT_FATAL(strait_store_open(&s, folder, false, NULL) == 0);
+    expect_profile(s, 0, 'x', 3);
+    expect_profile(s, json_array_size(strait_store_records(s)) - 1, 'x', 3);
+    strait_store_free(s);
+    free(inside);
+    free(as_text);
+    end_folder();
+}
+
 static void run_of(const char *runs, const char *key)
 {
     struct strait_store *s = NULL;
@@ -438,17 +485,6 @@ static void test_last_runs(void)
     end_folder();
 }
 
-/* The first letter and the length of the profile in the nth record. */
-static void expect_profile(const struct strait_store *s, size_t n, char letter, size_t n_letters)
-{
-    const json_t *header = json_array_get(strait_store_records(s), n);
-    const json_t *as = json_object_get(json_object_get(header, "profile"), "as");
-    const char *text = json_string_value(json_object_get(as, "text"));
-    CU_ASSERT_PTR_NOT_NULL_FATAL(text);
-    CU_ASSERT_EQUAL(text[0], letter);
-    CU_ASSERT_EQUAL(strlen(text), n_letters);
-}
-
 static void test_profiles(void)
 {
     begin_folder();
@@ -487,6 +523,7 @@ static const struct strait_test tests[] = {
     {"a file cut at any byte keeps its whole lines and can be appended to", test_truncation},
     {"an INVALID row is never found", test_invalid},
     {"headers with one profile hold it once, and each is read with it", test_profiles},
+    {"a profile given as text is written as one that is inside", test_profile_texts},
     {"rows are those of the last run of each backend and control", test_last_runs},
     {"a row that does not fit leaves the file as it was", test_full_disk},
     {"a full disk is an error of the system", test_no_space},
