@@ -1,6 +1,7 @@
 /* The table of architectures, and where their compute times come from. */
 #include "architectures.h"
 #include <assert.h>
+#include <pthread.h>
 #include <stdio.h>
 
 /* Half of the single-precision peak of 15.7 TFLOP/s in the data sheet of the NVIDIA V100 (SXM2). */
@@ -117,8 +118,8 @@ static void time_by_flops(struct strait_model *m, const struct strait_architectu
     strait_model_spread_times(m, fwd_s, 2 * fwd_s);
 }
 
-int strait_architecture_load(struct strait_model **out, const struct strait_architecture *a,
-                             struct strait_error *err)
+static int build(struct strait_model **out, const struct strait_architecture *a,
+                 struct strait_error *err)
 {
     struct strait_builder b;
     struct strait_model *m;
@@ -139,4 +140,32 @@ int strait_architecture_load(struct strait_model **out, const struct strait_arch
         time_by_flops(m, a);
     *out = m;
     return 0;
+}
+
+/* What was built last: the points of a sweep ask for it several times each, and to copy it takes a
+ * fiftieth of the time. Who finds it in use, if only by a thread that a fork has left behind,
+ * builds. */
+static pthread_mutex_t last_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct {
+    const struct strait_architecture *a;
+    struct strait_model *m;
+} last;
+
+int strait_architecture_load(struct strait_model **out, const struct strait_architecture *a,
+                             struct strait_error *err)
+{
+    if (pthread_mutex_trylock(&last_lock) != 0)
+        return build(out, a, err);
+    int failed = 0;
+    if (last.a != a) {
+        strait_model_free(last.m);
+        last.a = NULL;
+        failed = build(&last.m, a, err);
+        last.a = failed ? NULL : a;
+        last.m = failed ? NULL : last.m;
+    }
+    if (!failed && !(*out = strait_model_copy(last.m)))
+        failed = strait_error_memory(err, a->name);
+    pthread_mutex_unlock(&last_lock);
+    return failed;
 }

@@ -13,6 +13,26 @@ const char *strait_traces_path(char *buf, size_t cap, const char *relative)
     return strait_share_path(buf, cap, below);
 }
 
+static void *copy_of(const void *items, size_t len_bytes)
+{
+    void *copy = malloc(len_bytes + 1);
+    return copy ? memcpy(copy, items, len_bytes) : NULL;
+}
+
+struct strait_model *strait_model_copy(const struct strait_model *m)
+{
+    struct strait_model *copy = copy_of(m, sizeof(*m));
+    if (!copy)
+        return NULL;
+    copy->source = strdup(m->source);
+    copy->rows = copy_of(m->rows, m->n_rows * sizeof(*m->rows));
+    copy->layers = copy_of(m->layers, m->n_layers * sizeof(*m->layers));
+    if (copy->source && copy->rows && copy->layers)
+        return copy;
+    strait_model_free(copy);
+    return NULL;
+}
+
 void strait_model_free(struct strait_model *m)
 {
     if (!m)

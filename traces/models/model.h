@@ -68,6 +68,8 @@ struct strait_model {
  *  Returns: 0, or -1 with *err: INPUT naming file and line, or the nearest known name */
 int strait_model_load(struct strait_model **out, const char *name_or_path,
                       struct strait_error *err);
+/** A model of its own that is the same. NULL when memory ran out. */
+struct strait_model *strait_model_copy(const struct strait_model *m);
 void strait_model_free(struct strait_model *m);
 
 /** Names of the shipped models, NULL-terminated, n of them: recorded ones first. */

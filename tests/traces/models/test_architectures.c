@@ -22,6 +22,33 @@ static const struct strait_layer *find_layer(const struct strait_model *m, const
     return NULL;
 }
 
+/* A model that was asked for before is not built again, but whoever gets it may change it. */
+static void again(void)
+{
+    struct strait_error err = {.code = STRAIT_OK};
+    struct strait_model *first = load("gpt2-small"), *second = load("gpt2-small");
+    const double step_s = strait_model_step_s(first), fwd_s = first->rows[7].fwd_s_p50;
+    CU_ASSERT_EQUAL(first->n_rows, second->n_rows);
+    CU_ASSERT_EQUAL(memcmp(first->rows, second->rows, first->n_rows * sizeof(*first->rows)), 0);
+    CU_ASSERT_EQUAL(memcmp(first->layers, second->layers, first->n_layers * sizeof(*first->layers)),
+                    0);
+    CU_ASSERT_STRING_EQUAL(first->source, second->source);
+    CU_ASSERT_STRING_EQUAL(first->timing_source, second->timing_source);
+    CU_ASSERT_EQUAL(strait_model_set_step(first, 2 * step_s, &err), 0);
+    first->source[0] = '?';
+    struct strait_model *other = load("vgg16"), *third = load("gpt2-small");
+    CU_ASSERT_EQUAL(other->n_rows, 32);
+    CU_ASSERT_EQUAL(strait_model_step_s(second), step_s);
+    CU_ASSERT_EQUAL(strait_model_step_s(third), step_s);
+    CU_ASSERT_EQUAL(third->rows[7].fwd_s_p50, fwd_s);
+    CU_ASSERT_STRING_EQUAL(third->source, second->source);
+    CU_ASSERT_NOT_EQUAL(first->rows[7].fwd_s_p50, fwd_s);
+    strait_model_free(first);
+    strait_model_free(second);
+    strait_model_free(other);
+    strait_model_free(third);
+}
+
 static void parameter_counts_are_the_published_ones(void)
 {
     /* torchvision's and Hugging Face's counts; rows are the tensors of the state dict that are
@@ -267,6 +294,7 @@ static void times_name_their_device(void)
 }
 
 static const struct strait_test tests[] = {
+    {"each asks for a model of its own", again},
     {"parameter counts are the published ones", parameter_counts_are_the_published_ones},
     {"GPT-2 small is the model of 498 MB", gpt2_small_is_the_model_of_498_megabytes},
     {"shapes of some layers are the published ones", shapes_of_some_layers_are_the_published_ones},
