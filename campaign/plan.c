@@ -145,12 +145,12 @@ static bool reads_tensors(const struct strait_plan_setup *setup, const struct st
            strait_plan_sends_sizes(setup, backend, e);
 }
 
-/* Add a point with all its repeats. */
-static int add_point(struct strait_plan *plan, const json_t *resolved, const json_t *labels,
+/* Add a point, of which e was read, with all its repeats. */
+static int add_point(struct strait_plan *plan, const struct strait_experiment *e,
+                     const json_t *resolved, const json_t *labels,
                      const struct strait_backend *backend, int n_repeats, bool reference,
                      const char *tensors, struct strait_error *err)
 {
-    struct strait_experiment *e = NULL;
     struct strait_trial *p = NULL;
     const struct strait_trial_options sized = {
         .control = strait_plan_control(&plan->setup, backend),
@@ -158,8 +158,6 @@ static int add_point(struct strait_plan *plan, const json_t *resolved, const jso
     char taken[STRAIT_KEY_CHARS];
     int status = -1;
     struct strait_error why = {0};
-    if (strait_experiment_read(&e, plan->setup.file, resolved, err) != 0)
-        goto out;
     if (strait_trial_new(&p, e, plan->setup.profile, &sized, &why) != 0) {
         blame_codec(err, plan->setup.file, &why);
         goto out;
@@ -194,6 +192,8 @@ static int add_point(struct strait_plan *plan, const json_t *resolved, const jso
         task->repeat = repeat;
         task->reference = reference;
         const bool emu = backend->is_measured;
+        task->n_segments =
+            !emu && strait_network_by_packets(e->network) ? strait_experiment_n_segments(e) : 0;
         const struct strait_row_inputs inputs = {
             .resolved = resolved,
             .backend = backend->name,
@@ -218,8 +218,19 @@ static int add_point(struct strait_plan *plan, const json_t *resolved, const jso
     status = 0;
 out:
     strait_trial_free(p);
-    strait_experiment_free(e);
     return status;
+}
+
+/* A point without its codecs, which the sweep lacks. */
+static int add_reference(struct strait_plan *plan, const json_t *resolved, const json_t *labels,
+                         const struct strait_backend *backend, const char *tensors,
+                         struct strait_error *err)
+{
+    struct strait_experiment *e = NULL;
+    const int failed = strait_experiment_read(&e, plan->setup.file, resolved, err) != 0 ||
+                       add_point(plan, e, resolved, labels, backend, 1, true, tensors, err) != 0;
+    strait_experiment_free(e);
+    return failed ? -1 : 0;
 }
 
 /* Note of a point where it stands but for its codecs: that it is there without any, or that it has
@@ -262,7 +273,7 @@ int strait_plan_add(struct strait_plan *plan, const struct strait_sweep *sweep,
             snprintf(folder, sizeof(folder), "%s", here ? here : "");
         }
         if (!failed)
-            failed = add_point(plan, resolved, labels, backend, n_repeats, false, tensors, err);
+            failed = add_point(plan, e, resolved, labels, backend, n_repeats, false, tensors, err);
         if (!failed && with_references)
             failed = note_reference(plain_places, wanted, resolved, labels, strait_plan_is_plain(e),
                                     err);
@@ -277,8 +288,8 @@ int strait_plan_add(struct strait_plan *plan, const struct strait_sweep *sweep,
         if (json_object_get(plain_places, at))
             continue;
         json_object_set_new(plain_places, at, json_true());
-        if (add_point(plan, json_object_get(reference, "plain"),
-                      json_object_get(reference, "labels"), backend, 1, true, tensors, err) != 0)
+        if (add_reference(plan, json_object_get(reference, "plain"),
+                          json_object_get(reference, "labels"), backend, tensors, err) != 0)
             goto out;
     }
     status = 0;

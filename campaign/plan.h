@@ -15,7 +15,8 @@ struct strait_task_plan {
     json_t *resolved, *labels; /* owned */
     const struct strait_backend *backend;
     int repeat;
-    bool reference; /* not in the sweep: the same point without compression */
+    bool reference;    /* not in the sweep: the same point without compression */
+    double n_segments; /* that it simulates packet by packet, or fewer; 0: none */
     char key[STRAIT_KEY_CHARS];
 };
 
@@ -107,6 +108,12 @@ struct strait_plan_times {
 int strait_plan_times(struct strait_plan_times *out, const struct strait_plan_setup *setup,
                       const json_t *resolved, const struct strait_plan_times *without,
                       struct strait_error *err);
+/** Whether a row of the fluid backend says what strait_plan_times would find out of its point. */
+bool strait_plan_row_has_times(const struct strait_plan_setup *setup, const json_t *row);
+/** The same figures from such a row, without a simulation. 0, or -1 with *err. */
+int strait_plan_times_of_row(struct strait_plan_times *out, const struct strait_plan_setup *setup,
+                             const json_t *resolved, const json_t *row,
+                             const struct strait_plan_times *without, struct strait_error *err);
 /** The rounds with and without a codec: as predicted (end 0), or at the end of what intervals hold
  *  that is best (1) or worst (-1) for the codec. Both rounds cross the same network, so that the
  *  model's error stretches the transfers of both by one factor. */

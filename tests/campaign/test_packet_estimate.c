@@ -13,21 +13,27 @@ static char *said(const struct strait_backend *backend, const char *loss, int n_
     char *text = NULL;
     size_t len;
     size_t missing[] = {0};
-    json_t *resolved = json_pack(
+    struct strait_sweep *sweep = NULL;
+    struct strait_profile *profile = NULL;
+    json_t *experiment = json_pack(
         "{s:s, s:{s:s, s:s}, s:s, s:i, s:{s:s, s:i}, s:{s:{s:s, s:s, s:s}, s:{s:s}}}", "schema",
         "strait-experiment/1", "model", "params", "10 M", "step", "0.1 s", "codec", "none",
         "clients", 4, "strategy", "name", "fedavg", "rounds", n_rounds, "network", "client", "rate",
         "1 Gbps", "rtt", "10 ms", "loss", loss, "server", "rate", "1 Gbps");
-    struct strait_task_plan task = {.resolved = resolved, .backend = backend};
-    const struct strait_session r = {
-        .notes = open_memstream(&text, &len),
-        .plan = {.setup = {.file = "x.json"}, .tasks = &task, .n_tasks = 1},
-        .missing = missing,
-        .n_missing = 1};
+    CU_ASSERT_EQUAL_FATAL(strait_profile_load(&profile, "default", NULL), 0);
+    CU_ASSERT_EQUAL_FATAL(strait_sweep_new(&sweep, "x.json", experiment, NULL), 0);
+    struct strait_session r = {.notes = open_memstream(&text, &len),
+                               .plan = {.setup = {.file = "x.json", .profile = profile}},
+                               .missing = missing,
+                               .n_missing = 1};
     CU_ASSERT_PTR_NOT_NULL_FATAL(r.notes);
+    CU_ASSERT_EQUAL_FATAL(strait_plan_add(&r.plan, sweep, backend, 1, false, NULL), 0);
     strait_packet_estimate_say(&r);
     fclose(r.notes);
-    json_decref(resolved);
+    strait_plan_release(&r.plan);
+    strait_sweep_free(sweep);
+    strait_profile_free(profile);
+    json_decref(experiment);
     return text;
 }
 
