@@ -1,9 +1,11 @@
 /* Break-even: first compute all needed round times with all workers, then search. */
 #include <math.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "analysis/breakeven.h"
+#include "analysis/fields.h"
 #include "analysis/label.h"
 #include "analysis/row_names.h"
 #include "analysis/place.h"
@@ -14,7 +16,10 @@
 /* One codec in one setting, compared with no compression at each number of clients. */
 struct curve {
     struct strait_place place;
-    json_t *with, *without; /* resolved, at some number of clients */
+    json_t *points[2]; /* resolved, without codec and with it, at some number of clients */
+    char (*keys)[2][STRAIT_KEY_CHARS]; /* theirs from the first count on, "" until asked for; NULL:
+                                          there are too many counts */
+    long first, last;
 };
 
 struct curve_search {
@@ -23,9 +28,10 @@ struct curve_search {
     size_t n_curves;
     long *counts; /* swept */
     size_t n_counts;
-    json_t *times;         /* {hash of a resolved point: its struct strait_plan_times as numbers} */
-    json_t *plain, *coded; /* arrays of resolved points to compute, without codecs and with */
-    json_t *rows;          /* array of what names the curves, one each */
+    json_t *known;    /* {hash of a resolved point: its row}, of the sweep by that backend */
+    json_t *times;    /* {hash of a resolved point: its struct strait_plan_times as numbers} */
+    json_t *tasks[2]; /* arrays of {key, point}, without codecs and with; plain: its key without */
+    json_t *rows;     /* array of what names the curves, one each */
     struct strait_names *names;
     const struct strait_backend *backend;
     struct strait_store *store;
@@ -57,7 +63,7 @@ const char *strait_breakeven_sweep_hash(char key[STRAIT_KEY_CHARS],
 static int add_curve(struct curve_search *p, const struct strait_experiment *e,
                      const json_t *resolved, const json_t *labels, struct strait_error *err)
 {
-    struct curve c = {.with = NULL};
+    struct curve c = {.keys = NULL};
     if (strait_place_of_point(&c.place, resolved, err) != 0)
         return -1;
     json_t *row = json_pack("{s:o, s:o, s:O}", "codec", strait_row_codec(&e->up), "download_codec",
@@ -76,8 +82,8 @@ static int add_curve(struct curve_search *p, const struct strait_experiment *e,
     if (!more)
         return strait_error_memory(err, "break-even");
     p->curves = more;
-    c.with = json_deep_copy(resolved);
-    c.without = strait_plan_without_codec(resolved);
+    c.points[0] = strait_plan_without_codec(resolved);
+    c.points[1] = json_deep_copy(resolved);
     p->curves[p->n_curves++] = c;
     return 0;
 }
@@ -107,38 +113,56 @@ static int find_curves(struct curve_search *p, const struct strait_sweep *sweep,
 
 /* --- times -------------------------------------------------------------------------------- */
 
-static json_t *at_count(const json_t *resolved, long n_clients)
+/* The hash of a curve's point, with its codec or without, at a number of clients; the point stays
+ * there. NULL: memory ran out. */
+static const char *key_at(char key[STRAIT_KEY_CHARS], const struct curve *c, bool coded,
+                          long n_clients)
 {
-    json_t *point = json_deep_copy(resolved);
+    char *kept = c->keys && n_clients >= c->first && n_clients <= c->last
+                     ? c->keys[n_clients - c->first][coded]
+                     : NULL;
+    if (kept && *kept)
+        return strcpy(key, kept);
+    if (json_object_set_new(c->points[coded], "clients", json_integer(n_clients)) != 0 ||
+        !strait_hash_json(key, c->points[coded]))
+        return NULL;
+    if (kept)
+        strcpy(kept, key);
+    return key;
+}
+
+static json_t *at_count(const struct curve *c, bool coded, long n_clients)
+{
+    json_t *point = json_deep_copy(c->points[coded]);
     json_object_set_new(point, "clients", json_integer(n_clients));
     return point;
 }
 
-static void want(struct curve_search *p, json_t *tasks, const json_t *resolved, long n_clients)
+static void want(struct curve_search *p, const struct curve *c, bool coded, long n_clients)
 {
-    char key[STRAIT_KEY_CHARS];
-    json_t *point = at_count(resolved, n_clients);
-    if (strait_hash_json(key, point) && !json_object_get(p->times, key)) {
-        json_object_set_new(p->times, key, json_null());
-        json_array_append(tasks, point);
-    }
-    json_decref(point);
+    char key[STRAIT_KEY_CHARS], plain[STRAIT_KEY_CHARS];
+    if (!key_at(key, c, coded, n_clients) || !key_at(plain, c, false, n_clients) ||
+        json_object_get(p->times, key))
+        return;
+    json_object_set_new(p->times, key, json_null());
+    json_array_append_new(p->tasks[coded], json_pack("{s:s, s:s, s:o}", "key", key, "plain", plain,
+                                                     "point", at_count(c, coded, n_clients)));
 }
 
 /* Request the counts that the search will examine, as far as they are known beforehand. */
-static void want_curve(struct curve_search *p, const struct curve *c)
+static void want_curve(struct curve_search *p, struct curve *c)
 {
-    long first = p->counts[0], last = p->counts[0];
+    c->first = c->last = p->counts[0];
     for (size_t i = 0; i < p->n_counts; i++) {
-        first = p->counts[i] < first ? p->counts[i] : first;
-        last = p->counts[i] > last ? p->counts[i] : last;
+        c->first = p->counts[i] < c->first ? p->counts[i] : c->first;
+        c->last = p->counts[i] > c->last ? p->counts[i] : c->last;
     }
-    const bool all = last - first < STRAIT_BREAKEVEN_MAX_COUNTS;
-    const size_t n = all ? (size_t)(last - first + 1) : p->n_counts;
-    for (size_t i = 0; i < n; i++) {
-        want(p, p->coded, c->with, all ? first + (long)i : p->counts[i]);
-        want(p, p->plain, c->without, all ? first + (long)i : p->counts[i]);
-    }
+    const bool all = c->last - c->first < STRAIT_BREAKEVEN_MAX_COUNTS;
+    const size_t n = all ? (size_t)(c->last - c->first + 1) : p->n_counts;
+    c->keys = all ? calloc(n, sizeof(*c->keys)) : NULL;
+    for (size_t i = 0; i < n; i++)
+        for (int coded = 0; coded < 2; coded++)
+            want(p, c, coded, all ? c->first + (long)i : p->counts[i]);
 }
 
 static json_t *times_json(const struct strait_plan_times *t)
@@ -158,37 +182,68 @@ static bool known_times(struct strait_plan_times *t, const struct curve_search *
     return json_is_array(known);
 }
 
+/* Rows say it of the points that the sweep has. Points without codecs are looked for as
+ * strait_plan_without_codec makes them. */
+static int find_known(struct curve_search *p, const struct strait_plan *plan,
+                      struct strait_error *err)
+{
+    for (size_t i = 0; i < plan->n_tasks; i++) {
+        const struct strait_task_plan *task = &plan->tasks[i];
+        const json_t *row =
+            task->backend == p->backend ? strait_store_find(p->store, "row", task->key) : NULL;
+        char key[STRAIT_KEY_CHARS];
+        if (!row || !strait_plan_row_has_times(p->setup, row))
+            continue;
+        json_t *point = strait_label_row_is_plain(row) ? strait_plan_without_codec(task->resolved)
+                                                       : json_incref(task->resolved);
+        const bool kept = strait_hash_json(key, point) &&
+                          json_object_set(p->known, key, (json_t *)(uintptr_t)row) == 0;
+        json_decref(point);
+        if (!kept)
+            return strait_error_memory(err, "break-even");
+    }
+    return 0;
+}
+
+/* From its row, or by simulation. */
+static int find_times(struct strait_plan_times *t, const struct curve_search *p, const char *key,
+                      const json_t *resolved, const struct strait_plan_times *without,
+                      struct strait_error *err)
+{
+    const json_t *row = json_object_get(p->known, key);
+    return row ? strait_plan_times_of_row(t, p->setup, resolved, row, without, err)
+               : strait_plan_times(t, p->setup, resolved, without, err);
+}
+
+static json_t *time_task(const struct curve_search *p, const json_t *task, bool coded,
+                         struct strait_error *err)
+{
+    struct strait_plan_times t, without;
+    strait_store_leave(p->store);
+    const bool known = coded && known_times(&without, p, strait_text_of(task, "plain"));
+    if (find_times(&t, p, strait_text_of(task, "key"), json_object_get(task, "point"),
+                   known ? &without : NULL, err) != 0)
+        return NULL;
+    return json_pack("{s:o}", "times", times_json(&t));
+}
+
 static json_t *time_plain(size_t i, void *context, struct strait_error *err)
 {
     const struct curve_search *p = context;
-    struct strait_plan_times t;
-    strait_store_leave(p->store);
-    if (strait_plan_times(&t, p->setup, json_array_get(p->plain, i), NULL, err) != 0)
-        return NULL;
-    return json_pack("{s:o}", "times", times_json(&t));
+    return time_task(p, json_array_get(p->tasks[0], i), false, err);
 }
 
 static json_t *time_coded(size_t i, void *context, struct strait_error *err)
 {
     const struct curve_search *p = context;
-    const json_t *resolved = json_array_get(p->coded, i);
-    struct strait_plan_times t, without;
-    char key[STRAIT_KEY_CHARS];
-    strait_store_leave(p->store);
-    json_t *plain = strait_plan_without_codec(resolved);
-    const bool known = strait_hash_json(key, plain) && known_times(&without, p, key);
-    json_decref(plain);
-    if (strait_plan_times(&t, p->setup, resolved, known ? &without : NULL, err) != 0)
-        return NULL;
-    return json_pack("{s:o}", "times", times_json(&t));
+    return time_task(p, json_array_get(p->tasks[1], i), true, err);
 }
 
-static int take_time(const json_t *point, const json_t *result, struct curve_search *p,
+static int take_time(const json_t *task, const json_t *result, struct curve_search *p,
                      struct strait_error *err)
 {
-    char key[STRAIT_KEY_CHARS];
-    if (!strait_hash_json(key, point) ||
-        json_object_set(p->times, key, json_object_get(result, "times")) != 0)
+    if (json_object_set(p->times, strait_text_of(task, "key"), json_object_get(result, "times")) !=
+        0)
         return strait_error_memory(err, "break-even");
     return 0;
 }
@@ -196,29 +251,30 @@ static int take_time(const json_t *point, const json_t *result, struct curve_sea
 static int take_plain(size_t i, const json_t *result, void *context, struct strait_error *err)
 {
     struct curve_search *p = context;
-    return take_time(json_array_get(p->plain, i), result, p, err);
+    return take_time(json_array_get(p->tasks[0], i), result, p, err);
 }
 
 static int take_coded(size_t i, const json_t *result, void *context, struct strait_error *err)
 {
     struct curve_search *p = context;
-    return take_time(json_array_get(p->coded, i), result, p, err);
+    return take_time(json_array_get(p->tasks[1], i), result, p, err);
 }
 
-static int time_of(struct strait_plan_times *t, struct curve_search *p, const json_t *resolved,
-                   long n_clients, const struct strait_plan_times *without,
+static int time_of(struct strait_plan_times *t, struct curve_search *p, const struct curve *c,
+                   bool coded, long n_clients, const struct strait_plan_times *without,
                    struct strait_error *err)
 {
     char key[STRAIT_KEY_CHARS];
-    json_t *point = at_count(resolved, n_clients);
-    int status = 0;
-    if (!strait_hash_json(key, point))
-        status = strait_error_memory(err, "break-even");
-    else if (!known_times(t, p, key) &&
-             (status = strait_plan_times(t, p->setup, point, without, err)) == 0)
-        json_object_set_new(p->times, key, times_json(t));
+    if (!key_at(key, c, coded, n_clients))
+        return strait_error_memory(err, "break-even");
+    if (known_times(t, p, key))
+        return 0;
+    json_t *point = at_count(c, coded, n_clients);
+    const int failed = find_times(t, p, key, point, without, err);
     json_decref(point);
-    return status;
+    if (!failed)
+        json_object_set_new(p->times, key, times_json(t));
+    return failed;
 }
 
 static int both_times(double *with_s, double *without_s, long n_clients, void *context,
@@ -226,8 +282,8 @@ static int both_times(double *with_s, double *without_s, long n_clients, void *c
 {
     struct search *s = context;
     struct strait_plan_times with, without;
-    if (time_of(&without, s->all, s->curve->without, n_clients, NULL, err) != 0 ||
-        time_of(&with, s->all, s->curve->with, n_clients, &without, err) != 0)
+    if (time_of(&without, s->all, s->curve, false, n_clients, NULL, err) != 0 ||
+        time_of(&with, s->all, s->curve, true, n_clients, &without, err) != 0)
         return -1;
     strait_plan_times_at(with_s, without_s, &with, &without, s->end);
     if (s->end != 0)
@@ -311,15 +367,16 @@ int strait_breakeven_sweep_find(json_t **records, const struct strait_sweep *swe
     char sweep_hash[STRAIT_KEY_CHARS], key[STRAIT_KEY_CHARS];
     int status = -1;
     *records = json_array();
+    p.known = json_object();
     p.times = json_object();
-    p.plain = json_array();
-    p.coded = json_array();
+    p.tasks[0] = json_array();
+    p.tasks[1] = json_array();
     p.rows = json_array();
     if (!strait_breakeven_sweep_hash(sweep_hash, sweep, plan)) {
         strait_error_memory(err, "break-even");
         goto out;
     }
-    if (find_curves(&p, sweep, err) != 0)
+    if (find_curves(&p, sweep, err) != 0 || find_known(&p, plan, err) != 0)
         goto out;
     for (size_t i = 0; i < p.n_curves; i++) {
         if (!curve_key(key, sweep_hash, &p.curves[i])) {
@@ -330,9 +387,9 @@ int strait_breakeven_sweep_find(json_t **records, const struct strait_sweep *swe
             want_curve(&p, &p.curves[i]);
     }
     /* what codecs are held against comes first: it says which of their ends matter */
-    if (strait_pool_run(json_array_size(p.plain), n_workers, time_plain, take_plain, &p, NULL,
+    if (strait_pool_run(json_array_size(p.tasks[0]), n_workers, time_plain, take_plain, &p, NULL,
                         err) != 0 ||
-        strait_pool_run(json_array_size(p.coded), n_workers, time_coded, take_coded, &p,
+        strait_pool_run(json_array_size(p.tasks[1]), n_workers, time_coded, take_coded, &p,
                         "break-even", err) != 0)
         goto out;
     for (size_t i = 0; i < p.n_curves; i++) {
@@ -352,14 +409,16 @@ int strait_breakeven_sweep_find(json_t **records, const struct strait_sweep *swe
     status = 0;
 out:
     for (size_t i = 0; i < p.n_curves; i++) {
-        json_decref(p.curves[i].with);
-        json_decref(p.curves[i].without);
+        json_decref(p.curves[i].points[0]);
+        json_decref(p.curves[i].points[1]);
+        free(p.curves[i].keys);
     }
     free(p.curves);
     free(p.counts);
+    json_decref(p.known);
     json_decref(p.times);
-    json_decref(p.plain);
-    json_decref(p.coded);
+    json_decref(p.tasks[0]);
+    json_decref(p.tasks[1]);
     json_decref(p.rows);
     strait_names_free(p.names);
     if (status != 0) {

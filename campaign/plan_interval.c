@@ -357,36 +357,81 @@ static void find_wanted(bool wanted[2], const struct strait_plan_times *with,
     }
 }
 
+/* All but the codec's ends. */
+static struct strait_plan_times without_ends(const struct strait_plan_setup *setup,
+                                             const struct strait_experiment *e, double round_s,
+                                             double network_s, double message_bytes)
+{
+    struct strait_plan_times t = {.round_s = round_s,
+                                  .network_s = network_s,
+                                  .quick_s = round_s,
+                                  .slow_s = round_s,
+                                  .low_factor = 1,
+                                  .high_factor = 1};
+    struct strait_margin margin;
+    const struct strait_case c = strait_case_of(e, message_bytes);
+    if (setup->learned && strait_learned_margin(&margin, setup->learned, &c)) {
+        t.low_factor = fmin(1, exp(-strait_margin_below(&margin, 0)));
+        t.high_factor = fmax(1, exp(strait_margin_above(&margin, 0)));
+    }
+    return t;
+}
+
+static void put_ends(struct strait_plan_times *t, const double ends_s[2])
+{
+    if (isfinite(ends_s[0]))
+        t->quick_s = fmin(t->round_s, ends_s[0]);
+    if (isfinite(ends_s[1]))
+        t->slow_s = fmax(t->round_s, ends_s[1]);
+}
+
 static int times_of(struct strait_plan_times *out, const struct strait_plan_setup *setup,
                     const struct strait_experiment *e, const struct strait_trial *p,
                     const struct strait_plan_times *without, struct strait_error *err)
 {
     struct strait_breakdown b;
-    struct strait_margin margin;
     double ends_s[2];
     bool wanted[2];
     if (strait_breakdown_of(&b, p->logs, p->experiment->n_ranks, e->strategy->has_server, err) != 0)
         return -1;
-    *out = (struct strait_plan_times){.round_s = b.round_s,
-                                      .network_s = b.phase_s[STRAIT_PHASE_TRANSFER] +
-                                                   b.phase_s[STRAIT_PHASE_OTHER],
-                                      .quick_s = b.round_s,
-                                      .slow_s = b.round_s,
-                                      .low_factor = 1,
-                                      .high_factor = 1};
+    *out = without_ends(setup, e, b.round_s,
+                        b.phase_s[STRAIT_PHASE_TRANSFER] + b.phase_s[STRAIT_PHASE_OTHER],
+                        mean_message_bytes(p));
     strait_breakdown_release(&b);
-    const struct strait_case c = strait_case_of(e, mean_message_bytes(p));
-    if (setup->learned && strait_learned_margin(&margin, setup->learned, &c)) {
-        out->low_factor = fmin(1, exp(-strait_margin_below(&margin, 0)));
-        out->high_factor = fmax(1, exp(strait_margin_above(&margin, 0)));
-    }
     find_wanted(wanted, out, without);
     if (codec_ends(ends_s, wanted, setup, e, err) != 0)
         return -1;
-    if (isfinite(ends_s[0]))
-        out->quick_s = fmin(out->round_s, ends_s[0]);
-    if (isfinite(ends_s[1]))
-        out->slow_s = fmax(out->round_s, ends_s[1]);
+    put_ends(out, ends_s);
+    return 0;
+}
+
+bool strait_plan_row_has_times(const struct strait_plan_setup *setup, const json_t *row)
+{
+    return !setup->every_round && !setup->sends_sizes && !json_object_get(row, "training") &&
+           json_is_number(json_object_get(row, "round_s")) && json_object_get(row, "uncertainty");
+}
+
+int strait_plan_times_of_row(struct strait_plan_times *out, const struct strait_plan_setup *setup,
+                             const json_t *resolved, const json_t *row,
+                             const struct strait_plan_times *without, struct strait_error *err)
+{
+    const json_t *path = json_object_get(row, "path_s"), *bytes = json_object_get(row, "bytes"),
+                 *ends = json_object_get(json_object_get(row, "uncertainty"), "codec_s");
+    struct strait_experiment *e = NULL;
+    double ends_s[2];
+    bool wanted[2];
+    if (strait_experiment_read(&e, setup->file, resolved, err) != 0)
+        return -1;
+    *out = without_ends(setup, e, strait_row_number(row, "round_s"),
+                        strait_row_number(path, "transfer") + strait_row_number(path, "other"),
+                        strait_row_number(bytes, "payload") /
+                            fmax(1, strait_row_number(bytes, "messages")));
+    strait_experiment_free(e);
+    find_wanted(wanted, out, without);
+    for (size_t i = 0; i < 2; i++)
+        ends_s[i] =
+            wanted[i] && json_is_array(ends) ? json_number_value(json_array_get(ends, i)) : NAN;
+    put_ends(out, ends_s);
     return 0;
 }
 

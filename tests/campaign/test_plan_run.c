@@ -8,6 +8,7 @@
 #include "analysis/row.h"
 #include "campaign/backends.h"
 #include "campaign/plan.h"
+#include "core/shipped.h"
 #include "tests/kit/folder.h"
 #include "tests/kit/suite.h"
 
@@ -177,6 +178,90 @@ static void ends_that_matter(void)
         }
     }
     json_decref(point);
+    strait_profile_free(profile);
+    folder_remove(folder);
+}
+
+static void expect_same(const struct strait_plan_times *a, const struct strait_plan_times *b)
+{
+    CU_ASSERT_EQUAL(a->round_s, b->round_s);
+    CU_ASSERT_EQUAL(a->network_s, b->network_s);
+    CU_ASSERT_EQUAL(a->quick_s, b->quick_s);
+    CU_ASSERT_EQUAL(a->slow_s, b->slow_s);
+    CU_ASSERT_EQUAL(a->low_factor, b->low_factor);
+    CU_ASSERT_EQUAL(a->high_factor, b->high_factor);
+}
+
+/* As a row comes from a worker or a file: through text. */
+static json_t *read_again(json_t *row)
+{
+    char *text = json_dumps(row, JSON_COMPACT);
+    json_t *again = json_loads(text, 0, NULL);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(again);
+    json_decref(row);
+    free(text);
+    return again;
+}
+
+/* What simulations find for a break-even, the row of the same point says to the last digit. */
+static void times_of_rows(void)
+{
+    strcpy(folder, "/tmp/strait-rows-XXXXXX");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(folder));
+    struct strait_profile *profile = profile_of(8, 100, 200, false);
+    struct strait_sweep *sweep;
+    struct strait_learned learned;
+    struct strait_error err = {0};
+    char path[128], table[4096];
+    json_t *rows[2];
+    struct strait_plan_times simulated[2], said[2];
+    write_text(path, "e.json",
+               "{\"schema\": \"strait-experiment/1\", \"model\": \"cnn\", \"clients\": 3,"
+               " \"strategy\": {\"name\": \"fedavg\", \"rounds\": 3}, \"codec\": {\"name\":"
+               " \"sz\", \"bound\": {\"range\": 1e-3}}, \"network\": {\"client\": {\"rate\":"
+               " \"70 Mbps\", \"rtt\": \"7 ms\"}, \"server\": {\"rate\": \"1 Gbps\"}}}");
+    CU_ASSERT_EQUAL_FATAL(strait_sweep_load(&sweep, path, NULL, 0, &err), 0);
+    strait_share_path(table, sizeof(table), STRAIT_LEARNED_FILE);
+    CU_ASSERT_EQUAL_FATAL(strait_learned_load(&learned, table, &err), 0);
+    struct strait_plan plan = {
+        .setup = {.file = sweep->file, .profile = profile, .learned = &learned}};
+    CU_ASSERT_EQUAL_FATAL(strait_plan_setup_hashes(&plan.setup, &err), 0);
+    CU_ASSERT_EQUAL_FATAL(strait_plan_add(&plan, sweep, &strait_fluid, 1, true, &err), 0);
+    CU_ASSERT_EQUAL_FATAL(plan.n_tasks, 2); /* with its codec, and without */
+    for (size_t i = 0; i < 2; i++) {
+        const json_t *resolved = plan.tasks[i].resolved;
+        rows[i] = read_again(strait_plan_run_task(&plan, i, &err));
+        CU_ASSERT_TRUE(strait_plan_row_has_times(&plan.setup, rows[i]));
+        CU_ASSERT_EQUAL(strait_plan_times(&simulated[i], &plan.setup, resolved, NULL, &err), 0);
+        CU_ASSERT_EQUAL(
+            strait_plan_times_of_row(&said[i], &plan.setup, resolved, rows[i], NULL, &err), 0);
+        expect_same(&said[i], &simulated[i]);
+    }
+    CU_ASSERT(said[0].quick_s < said[0].round_s && said[0].low_factor < 1);
+    const json_t *resolved = plan.tasks[0].resolved;
+    struct strait_plan_times without = simulated[1];
+    for (int longer = 0; longer < 2; longer++) { /* one end of the two is left out */
+        without.round_s = said[1].round_s * (longer ? 20 : 0.05);
+        CU_ASSERT_EQUAL(strait_plan_times(&simulated[0], &plan.setup, resolved, &without, &err), 0);
+        CU_ASSERT_EQUAL(
+            strait_plan_times_of_row(&said[0], &plan.setup, resolved, rows[0], &without, &err), 0);
+        expect_same(&said[0], &simulated[0]);
+        CU_ASSERT_EQUAL((longer ? said[0].quick_s : said[0].slow_s), said[0].round_s);
+    }
+    /* Rows of other runs do not: each round simulated, sizes of what is sent, real training. */
+    plan.setup.every_round = true;
+    CU_ASSERT_FALSE(strait_plan_row_has_times(&plan.setup, rows[0]));
+    plan.setup.every_round = false;
+    plan.setup.sends_sizes = true;
+    CU_ASSERT_FALSE(strait_plan_row_has_times(&plan.setup, rows[0]));
+    plan.setup.sends_sizes = false;
+    json_object_set_new(rows[0], "training", json_object());
+    CU_ASSERT_FALSE(strait_plan_row_has_times(&plan.setup, rows[0]));
+    json_decref(rows[0]);
+    json_decref(rows[1]);
+    strait_learned_release(&learned);
+    strait_plan_release(&plan);
+    strait_sweep_free(sweep);
     strait_profile_free(profile);
     folder_remove(folder);
 }
@@ -420,5 +505,6 @@ static const struct strait_test tests[] = {
     {"a break-even simulates the ends of a codec that can change it", ends_that_matter},
     {"an interval lies between what the profile's quantiles predict", intervals},
     {"the same point without a codec is a reference", references},
+    {"what a break-even needs of a point, its row says to the last digit", times_of_rows},
 };
 STRAIT_SUITE("campaign/plan_run", tests);
