@@ -32,6 +32,8 @@ struct strait_coroutine *strait_coroutine_new(struct strait_coroutines *all, voi
 /** Run it until it pauses or ends. Call from outside all coroutines.
  *  Returns: true when it has ended; its stack is reused */
 bool strait_coroutine_resume(struct strait_coroutines *all, struct strait_coroutine *c);
+/** Have the cache fetch what a paused one needs first when it is resumed, soon. */
+void strait_coroutine_fetch(const struct strait_coroutine *c);
 /** Return from the running coroutine to whoever resumed it. */
 void strait_coroutine_pause(struct strait_coroutines *all);
 /** The same for ever: the running coroutine has ended, what its stack held is lost. */

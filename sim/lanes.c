@@ -136,10 +136,25 @@ void strait_lanes_due(struct strait_lanes *all, double now_s)
     }
 }
 
+/* With many ranks nothing of the next ones is in the cache any more. While one runs, the stack of
+ * the next is fetched, where the stack of the one behind it is, and which one comes then. */
+static void look_ahead(const struct strait_turn *next)
+{
+    const struct strait_turn *after = next ? next->next : NULL;
+    if (!next || !after)
+        return;
+    if (!next->call)
+        strait_coroutine_fetch(((const struct strait_task *)next)->coroutine);
+    if (!after->call)
+        __builtin_prefetch(((const struct strait_task *)after)->coroutine);
+    __builtin_prefetch(after->next);
+}
+
 void strait_lanes_run(struct strait_lanes *all)
 {
     for (struct strait_turn *t; (t = all->ready_first) && !all->coroutines->is_abandoned;) {
         all->ready_first = t->next;
+        look_ahead(t->next);
         if (t->call)
             t->call(t);
         else
