@@ -366,13 +366,13 @@ static void what_if_in_the_same_folder(void)
     static const struct {
         const char *setting;
         bool calibrates, emulates;
-        size_t n_entries; /* of the profile: the codec's, and once zstd's for small tensors */
-    } steps[] = {{"/codec/bound={\"range\":1e-2}", true, true, 2},
-                 {"/codec/bound={\"range\":1e-2}", false, false, 2},
-                 {"/codec/bound={\"ratio\":5.5}", true, true, 3},
-                 {"/codec={\"name\":\"qsgd\",\"levels\":31}", true, true, 4},
-                 {"/codec/bound={\"range\":1e-2}", false, false, 4},
-                 {"/codec=zstd", true, true, 5}};
+        size_t n_entries; /* of the profile: codecs', zstd's for small tensors, and memory's */
+    } steps[] = {{"/codec/bound={\"range\":1e-2}", true, true, 3},
+                 {"/codec/bound={\"range\":1e-2}", false, false, 3},
+                 {"/codec/bound={\"ratio\":5.5}", true, true, 4},
+                 {"/codec={\"name\":\"qsgd\",\"levels\":31}", true, true, 5},
+                 {"/codec/bound={\"range\":1e-2}", false, false, 5},
+                 {"/codec=zstd", true, true, 6}};
     set_up();
     if (can_emulate()) {
         bool was_valid = true;
