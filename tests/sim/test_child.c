@@ -240,9 +240,40 @@ static void here(void)
     }
 }
 
+/* Of 40 and 192 bytes: 5.4 MB, more than two large pages. Nobody's words are another one's, and what
+ * fills whole lines of 64 bytes begins at one, but where a sanitizer has each by itself. */
+static void takes_many(struct strait_child *child)
+{
+    enum { N_THINGS = 60000, SMALL_WORDS = 5, LINE_WORDS = 24, LINE_BYTES = 64 };
+    static uint64_t *things[N_THINGS];
+    for (size_t i = 0; i < N_THINGS; i++) {
+        const size_t n_words = i % 3 == 0 ? LINE_WORDS : SMALL_WORDS;
+        things[i] = strait_child_alloc(child, 1, n_words * sizeof(uint64_t));
+#ifndef __SANITIZE_ADDRESS__
+        CU_ASSERT_FATAL(n_words == SMALL_WORDS || (uintptr_t)things[i] % LINE_BYTES == 0);
+#endif
+        for (size_t k = 0; k < n_words; k++) {
+            CU_ASSERT_EQUAL_FATAL(things[i][k], 0);
+            things[i][k] = i + 1;
+        }
+    }
+    for (size_t i = 0; i < N_THINGS; i++)
+        for (size_t k = 0; k < (i % 3 == 0 ? LINE_WORDS : SMALL_WORDS); k++)
+            CU_ASSERT_EQUAL_FATAL(things[i][k], i + 1);
+    strait_child_finish(child, json_object());
+}
+
+static void memory(void)
+{
+    struct strait_run run = {0};
+    for (int i = 0; i < 2; i++) /* the second finds none of the first one's */
+        CU_ASSERT_EQUAL(strait_child_run_here(&run, takes_many, NULL), 0);
+}
+
 static const struct strait_test tests[] = {
     {"in its caller's process a simulation ends or fails, and the next one is none the wiser",
      here},
+    {"many small things of a simulation are zero, apart, and at lines of the caches", memory},
     {"a simulation that takes too much memory or too many messages is ended", limits},
     {"where packets travel, they are limited too", limit_of_packets},
     {"a simulation that dies is an error with its first words", death},

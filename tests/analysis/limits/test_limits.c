@@ -285,8 +285,9 @@ static void carried(void)
 
 /* From ranks 1 and 2 to rank 0, n transfers each from begin_s on, of a second and 100 bytes with
  * their frame, one after the other, but logged in fours from the last to the first. In [a, b]
- * 100 (b - a) bytes left each of the two, and twice as many came in. */
-static void carried_one_after_the_other(int n_each, double begin_s)
+ * 100 (b - a) bytes left each of the two, and twice as many came in. Unless far_s is 0, one more
+ * comes that long after the first. */
+static void carried_one_after_the_other(int n_each, double begin_s, double far_s)
 {
     enum { N_ASKED = 4 };
     struct strait_link ports[6] = {{0}};
@@ -309,18 +310,27 @@ static void carried_one_after_the_other(int n_each, double begin_s)
                                       .kind = STRAIT_SPAN_TRANSFER};
         strait_log_add(&logs[0], &s);
     }
+    const struct strait_span far = {.start_s = begin_s + far_s,
+                                    .end_s = begin_s + far_s + 1,
+                                    .bytes = 4,
+                                    .peer = 1,
+                                    .kind = STRAIT_SPAN_TRANSFER};
+    if (far_s > 0)
+        strait_log_add(&logs[0], &far);
     CU_ASSERT_EQUAL_FATAL(strait_carried_answer(asked, N_ASKED, NULL, logs, 3, &n, NULL), 0);
     for (int i = 0; i < N_ASKED; i++)
         same(asked[i].bytes, bytes[i]);
     strait_log_release(&logs[0]);
 }
 
-/* More than are looked at together or kept from the first walk, and fewer; times before 0 too. */
+/* More than are looked at together or kept from the first walk, and fewer; times before 0 too; and
+ * times of which all but one lie in the same part. */
 static void many_carried(void)
 {
-    carried_one_after_the_other(200000, 0);
-    carried_one_after_the_other(4000, 0);
-    carried_one_after_the_other(4000, -1500.25);
+    carried_one_after_the_other(200000, 0, 0);
+    carried_one_after_the_other(4000, 0, 0);
+    carried_one_after_the_other(4000, -1500.25, 0);
+    carried_one_after_the_other(4000, 0, 1e9);
 }
 
 static void names(void)
