@@ -259,6 +259,27 @@ SZ_AVX2 void sz_avx2_values(float *y, const int32_t *q, const struct sz_grid *gr
         _mm256_storeu_ps(y + i, sz_scaled(&j, _mm256_loadu_si256((const __m256i *)(q + i))));
 }
 
+SZ_AVX2 SZ_INLINE void join_values(float *y, const uint8_t *sym, const unsigned char *low,
+                                   const bool shifted, unsigned shift, const struct sz_grid *grid)
+{
+    const struct sz_spread u = sz_spread_for(shift);
+    const struct sz_joiner j = sz_joiner_for(shift, grid);
+    for (unsigned i = 0; i < SZ_BLOCK; i += 8, low += shift) {
+        const __m256i s = _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(sym + i)));
+        const __m256i rest = shifted ? sz_spread_bits(&u, low) : _mm256_setzero_si256();
+        _mm256_storeu_ps(y + i, sz_scaled(&j, sz_joined(&j, s, rest)));
+    }
+}
+
+SZ_AVX2 void sz_avx2_join_values(float *y, const uint8_t *sym, const unsigned char *low,
+                                 unsigned shift, const struct sz_grid *grid)
+{
+    if (shift > 0)
+        join_values(y, sym, low, true, shift, grid);
+    else
+        join_values(y, sym, low, false, 0, grid);
+}
+
 const struct sz_kernels sz_avx2 = {
     .level = STRAIT_SIMD_AVX2,
     .quantise = quantise,
@@ -272,6 +293,7 @@ const struct sz_kernels sz_avx2 = {
     .get_values = get_values_block,
     .join = join,
     .values = sz_avx2_values,
+    .join_values = sz_avx2_join_values,
 };
 #else
 typedef int sz_avx2_is_not_of_this_machine;

@@ -203,6 +203,7 @@ const struct sz_kernels sz_avx512 = {
     .get_values = get_values_block,
     .join = join,
     .values = sz_avx2_values,
+    .join_values = sz_avx2_join_values,
 };
 #else
 typedef int sz_avx512_is_not_of_this_machine;

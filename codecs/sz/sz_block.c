@@ -26,29 +26,24 @@ static void have_words(struct sz_source *s)
     s->in_tail = true;
 }
 
-enum { PADDING = 24 }; /* bytes read beyond the low bits */
+enum {
+    PADDING = 24, /* bytes read beyond the low bits */
+    MOST_LOW = SZ_BLOCK * SZ_MAX_SHIFT / 8 + PADDING
+};
 
-/* Symbols and low bits to integers; escapes give 0. */
-static bool get_integers(int32_t *q, const uint8_t *sym, unsigned n, unsigned n_special,
-                         struct sz_source *s, unsigned shift)
+/* The low bits of n values, padded if they are the last. NULL: there are fewer. */
+static const unsigned char *take_low(struct sz_source *s, size_t n, unsigned shift,
+                                     unsigned char padded[MOST_LOW])
 {
-    unsigned char padded[SZ_BLOCK * SZ_MAX_SHIFT / 8 + PADDING];
     const unsigned char *low = s->low;
-    const size_t need = ((size_t)(n - n_special) * shift + 7) / 8;
-    const size_t left = (size_t)(s->low_end - s->low);
+    const size_t need = (n * shift + 7) / 8, left = (size_t)(s->low_end - s->low);
     if (need > left)
-        return false;
-    if (left < need + PADDING) {
-        memset(padded, 0, sizeof(padded));
-        memcpy(padded, s->low, need);
-        low = padded;
-    }
-    if (n == SZ_BLOCK)
-        s->kernels->join(q, sym, n_special, low, shift);
-    else
-        sz_join_some(q, sym, n, n_special, low, shift);
+        return NULL;
     s->low += need;
-    return true;
+    if (left >= need + PADDING)
+        return low;
+    memset(padded + need, 0, PADDING);
+    return memcpy(padded, low, need);
 }
 
 static void get_escapes(float *y, const uint8_t *sym, unsigned n, struct sz_source *s)
@@ -100,6 +95,7 @@ bool sz_block_decode(float *y, unsigned n, struct sz_source *s, unsigned shift,
 {
     uint8_t sym[SZ_BLOCK];
     int32_t q[SZ_BLOCK];
+    unsigned char padded[MOST_LOW];
     have_words(s);
     if (n == SZ_BLOCK && !delta && decode_straight(y, s, shift, slots, grid))
         return s->words <= s->words_end;
@@ -114,10 +110,17 @@ bool sz_block_decode(float *y, unsigned n, struct sz_source *s, unsigned shift,
     if (s->words > s->words_end)
         return false;
     const unsigned n_escapes = n_special > 0 ? sz_count_upto(SZ_ESCAPE, sym, n) : 0;
-    if (!get_integers(q, sym, n, n_special, s, shift))
+    const unsigned char *low = take_low(s, n - n_special, shift, padded);
+    if (!low || 4 * (size_t)n_escapes > (size_t)(s->escape_end - s->escape))
         return false;
-    if (4 * (size_t)n_escapes > (size_t)(s->escape_end - s->escape))
-        return false;
+    if (n == SZ_BLOCK && n_special == 0 && !delta) {
+        s->kernels->join_values(y, sym, low, shift, grid);
+        return true;
+    }
+    if (n == SZ_BLOCK)
+        s->kernels->join(q, sym, n_special, low, shift);
+    else
+        sz_join_some(q, sym, n, n_special, low, shift);
     if (delta)
         *before = sum_up(q, sym, n, n_escapes > 0, s->escape, grid, *before);
     if (n == SZ_BLOCK)

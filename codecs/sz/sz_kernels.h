@@ -53,6 +53,9 @@ struct sz_kernels {
     void (*join)(int32_t *q, const uint8_t *sym, unsigned n_special, const unsigned char *low,
                  unsigned shift);
     void (*values)(float *y, const int32_t *q, const struct sz_grid *grid);
+    /** Both in one pass, of a block without escapes and SZ_ZEROs. */
+    void (*join_values)(float *y, const uint8_t *sym, const unsigned char *low, unsigned shift,
+                        const struct sz_grid *grid);
 };
 
 /** Count n of the symbols, from `at` on, a multiple of four, in four histograms in turn: a counter

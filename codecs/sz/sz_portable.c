@@ -303,12 +303,24 @@ static inline void symbol_values(float *restrict y, const uint8_t *restrict sym,
         y[i] = (float)((int32_t)sym[i] - SZ_CENTRE) * step + centre;
 }
 
+static void join_values_block(float *y, const uint8_t *sym, const unsigned char *low,
+                              unsigned shift, const struct sz_grid *grid)
+{
+    uint32_t dense[SZ_BLOCK];
+    if (shift > 0) {
+        unpack(dense, SZ_BLOCK, low, shift);
+        join_values(y, sym, dense, shift, grid);
+    } else {
+        symbol_values(y, sym, grid);
+    }
+}
+
 static bool get_values(float *y, uint32_t *states, const unsigned char **words,
                        const uint32_t *slots, const unsigned char *low, unsigned shift,
                        const struct sz_grid *grid)
 {
     uint8_t sym[SZ_BLOCK];
-    uint32_t dense[SZ_BLOCK], left[SZ_LANES];
+    uint32_t left[SZ_LANES];
     const unsigned char *p = *words;
     memcpy(left, states, sizeof(left));
     sz_rans_decode(sym, SZ_BLOCK, left, SZ_LANES, &p, slots);
@@ -316,12 +328,7 @@ static bool get_values(float *y, uint32_t *states, const unsigned char **words,
         return false;
     memcpy(states, left, sizeof(left));
     *words = p;
-    if (shift > 0) {
-        unpack(dense, SZ_BLOCK, low, shift);
-        join_values(y, sym, dense, shift, grid);
-    } else {
-        symbol_values(y, sym, grid);
-    }
+    join_values_block(y, sym, low, shift, grid);
     return true;
 }
 
@@ -343,4 +350,5 @@ const struct sz_kernels sz_portable = {
     .get_values = get_values,
     .join = join_block,
     .values = values_block,
+    .join_values = join_values_block,
 };

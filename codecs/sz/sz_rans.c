@@ -20,21 +20,24 @@ void sz_put_symbols(struct sz_put_table *table, const struct sz_freqs *freqs)
     }
 }
 
-/* Four entries at a time: the next symbol overwrites the excess. */
+/* Eight entries at a time: the next symbol overwrites the excess. */
 void sz_get_slots(uint32_t slot[SZ_PROB], const struct sz_freqs *freqs)
 {
+    typedef uint32_t entries __attribute__((vector_size(16)));
+    const entries four = {0, 1 << 8, 2 << 8, 3 << 8};
     uint32_t start = 0;
     for (uint32_t i = sz_first_four(freqs); start < SZ_PROB; i++) {
-        const uint32_t f = freqs->f[i], first = i | f << 20;
-        uint32_t *at = slot + start;
-        start += f;
-        if (start + 3 <= SZ_PROB)
-            for (uint32_t k = 0; k < f; k += 4)
-                for (uint32_t j = 0; j < 4; j++)
-                    at[k + j] = first + ((k + j) << 8);
-        else
-            for (uint32_t k = 0; k < f; k++)
-                at[k] = first + (k << 8);
+        const uint32_t f = freqs->f[i], end = start + f;
+        entries v = four + (i | f << 20);
+        for (; start < end && start + 8 <= SZ_PROB; start += 8) {
+            const entries next = v + (4 << 8);
+            memcpy(slot + start, &v, sizeof(v));
+            memcpy(slot + start + 4, &next, sizeof(next));
+            v = next + (4 << 8);
+        }
+        for (; start < end; start++)
+            slot[start] = i | f << 20 | (start + f - end) << 8;
+        start = end;
     }
 }
 

@@ -137,4 +137,6 @@ void sz_pack_table(struct sz_encoder *e, unsigned table, const struct sz_freqs *
 void sz_avx2_symbols(uint8_t *sym, const int32_t *q, unsigned shift);
 unsigned char *sz_avx2_pack(unsigned char *p, const uint32_t *v, unsigned n, unsigned width);
 void sz_avx2_values(float *y, const int32_t *q, const struct sz_grid *grid);
+void sz_avx2_join_values(float *y, const uint8_t *sym, const unsigned char *low, unsigned shift,
+                         const struct sz_grid *grid);
 #endif

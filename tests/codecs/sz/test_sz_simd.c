@@ -268,6 +268,12 @@ static void apart_and_joined(void)
                     uint8_t plain[SZ_BLOCK];
                     k->symbols(plain, q, shift);
                     CU_ASSERT_EQUAL(memcmp(sym, plain, sizeof(sym)), 0);
+                    const struct sz_grid half = {.step = 0.5f, .centre = 3};
+                    float y[SZ_BLOCK];
+                    k->join_values(y, sym, bytes, shift, &half);
+                    for (unsigned i = 0; i < SZ_BLOCK; i++)
+                        good &= y[i] == (float)q[i] * 0.5f + 3;
+                    CU_ASSERT(good);
                 }
             }
 }
