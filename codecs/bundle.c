@@ -102,17 +102,6 @@ static const unsigned char *next_body(struct strait_reader *r, size_t *len_bytes
     return body && (word & 255) == c->ops->id ? body : NULL;
 }
 
-static int decode_slice(const struct strait_coder *c, const struct strait_slice *s,
-                        const unsigned char *body, size_t len_bytes, struct strait_error *err)
-{
-    if (s->agreed.words)
-        return c->ops->statistics->decode(c->state, s->x, s->n_elems, body, len_bytes, s->agreed,
-                                          err);
-    if (s->reference)
-        return c->ops->decode_from(c->state, s->x, s->reference, s->n_elems, body, len_bytes, err);
-    return c->ops->decode(c->state, s->x, s->n_elems, body, len_bytes, err);
-}
-
 int strait_bundle_decode(const struct strait_bundle *bundle, struct strait_slice *s,
                          size_t n_slices, const unsigned char *in, size_t len_bytes,
                          struct strait_error *err)
@@ -122,7 +111,12 @@ int strait_bundle_decode(const struct strait_bundle *bundle, struct strait_slice
         const struct strait_coder *c = coder_of(bundle, &s[i]);
         size_t body_bytes;
         const unsigned char *body = next_body(&r, &body_bytes, i, c, err);
-        if (!body || decode_slice(c, &s[i], body, body_bytes, err) != 0)
+        if (!body)
+            return -1;
+        if ((s[i].reference ? c->ops->decode_from(c->state, s[i].x, s[i].reference, s[i].n_elems,
+                                                  body, body_bytes, err)
+                            : strait_codec_decode(c->ops, c->state, s[i].x, s[i].n_elems, body,
+                                                  body_bytes, s[i].agreed, err)) != 0)
             return -1;
     }
     if (r.p != r.end)

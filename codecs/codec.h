@@ -199,6 +199,10 @@ int strait_codec_open(const struct strait_codec_ops *ops, void **state, const do
 int strait_codec_encode(const struct strait_codec_ops *ops, void *state, unsigned char *out,
                         size_t cap_bytes, size_t *len_bytes, const float *x, size_t n_elems,
                         struct strait_request request, struct strait_error *err);
+/** Decode what was encoded with the same words; without any (NULL) as ops->decode. */
+int strait_codec_decode(const struct strait_codec_ops *ops, void *state, float *y, size_t n_elems,
+                        const unsigned char *in, size_t len_bytes, struct strait_agreed agreed,
+                        struct strait_error *err);
 /** Encoded size if it follows from the shape alone, else 0. */
 size_t strait_codec_predict(const struct strait_codec_ops *ops, const void *state, size_t n_elems,
                             size_t n_rows);

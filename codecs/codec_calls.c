@@ -53,6 +53,14 @@ int strait_codec_encode(const struct strait_codec_ops *ops, void *state, unsigne
     return ops->encode(state, out, len_bytes, x, n_elems, request, err);
 }
 
+int strait_codec_decode(const struct strait_codec_ops *ops, void *state, float *y, size_t n_elems,
+                        const unsigned char *in, size_t len_bytes, struct strait_agreed agreed,
+                        struct strait_error *err)
+{
+    return agreed.words ? ops->statistics->decode(state, y, n_elems, in, len_bytes, agreed, err)
+                        : ops->decode(state, y, n_elems, in, len_bytes, err);
+}
+
 size_t strait_codec_predict(const struct strait_codec_ops *ops, const void *state, size_t n_elems,
                             size_t n_rows)
 {

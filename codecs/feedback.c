@@ -230,7 +230,8 @@ int strait_feedback_encode(struct strait_feedback *m, const struct strait_coder 
         struct forgetting f = {m, x, masks};
         return m->ops->sent(state, n_elems, out, *len_bytes, forget_sent, &f, err);
     }
-    if (m->ops->decode(state, m->work, n_elems, out, *len_bytes, err) != 0)
+    if (strait_codec_decode(m->ops, state, m->work, n_elems, out, *len_bytes, request.agreed,
+                            err) != 0)
         return -1;
     if (m->residual)
         subtract_sent(m, x, m->work);

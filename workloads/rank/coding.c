@@ -126,11 +126,11 @@ struct strait_packet *strait_encode_at(struct strait_rank *r, struct strait_code
         struct strait_job job = {.resource = STRAIT_CPU};
         struct strait_times times;
         const bool sized = !r->run->real_payload || !r->run->measured_cost;
-        if (within.of_ranks > 0)
+        task.line = strait_line_to_encode(r, c, x);
+        if (within.of_ranks > 0 && !task.line)
             task.settled = strait_settled_of(r, c, x);
         task.of_ranks = (unsigned)within.of_ranks;
         within.settled = task.settled;
-        task.line = strait_line_to_encode(r, c, x);
         const struct strait_estimate e =
             sized ? strait_codec_estimate(r, c, within, x, task.line && !task.line->is_key)
                   : (struct strait_estimate){0};
@@ -259,7 +259,8 @@ static void begin_decode(struct strait_rank *r, struct strait_task *task, struct
                                pass_s;
         job.readings = strait_reading_of(w, STRAIT_READING_DECODE, task->codec, bound, y);
         task->line = strait_line_to_decode(r, taken, y);
-        task->settled = strait_settled_of(r, task->codec, y);
+        if (!task->line)
+            task->settled = strait_settled_of(r, task->codec, y);
         if (r->run->real_payload) {
             strait_task_cut(r, task, false);
             job.fn = strait_task_decode;

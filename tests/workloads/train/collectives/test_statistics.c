@@ -143,6 +143,23 @@ static void sums(void)
     }
 }
 
+/* What a hop's codes lose is added to what the same rank sends in the next round. Ranks train, so
+ * that speeds of the codec's other settings do. */
+static void with_feedback(void)
+{
+    struct strait_outcome o = strait_outcome_of(
+        "{\"schema\":\"strait-experiment/1\",\"model\":\"fashion-mlp\",\"clients\":3,"
+        "\"training\":{\"task\":\"fashion-mlp\",\"batch\":4,\"samples\":48,"
+        "\"eval\":{\"every\":0,\"samples\":10}},"
+        "\"codec\":{\"name\":\"dynamiq\",\"lossless\":\"none\",\"error_feedback\":true},"
+        "\"strategy\":{\"name\":\"bsp\",\"rounds\":2,\"collective\":\"all_to_all\"},"
+        "\"network\":{\"client\":{\"rate\":\"10 Gbps\",\"rtt\":\"100 us\"}}}",
+        json_object(), "shards", &strait_fluid,
+        (struct strait_trial_options){.real_payload = true});
+    CU_ASSERT_EQUAL(o.n_messages, 2 * 4 * 3 * 2);
+    strait_outcome_free(&o);
+}
+
 /* With statistics of one's own nobody agrees: a ring's messages alone. */
 static void own(void)
 {
@@ -160,6 +177,7 @@ static const struct strait_test tests[] = {
     {"bytes are those of words and of parts in the budget, at any number of ranks", bytes_of_rings},
     {"schedules agree before each of their rings", schedules},
     {"sums are close and the same on all ranks, whichever way they are taken", sums},
+    {"error feedback decodes by what was agreed", with_feedback},
     {"by statistics of their own, ranks send no others", own},
 };
 STRAIT_SUITE("workloads/train/collectives/statistics", tests);
