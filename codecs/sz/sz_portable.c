@@ -79,7 +79,8 @@ STRAIT_INLINE bool quantise_whole(int32_t *q, struct sz_stats *stats, const floa
         const integers nearest = (integers)((v - centre) * inverse + magic) - (integers)magic;
         const floats y = __builtin_convertvector(nearest, floats) * step + centre;
         const integers good = (floats)((integers)(v - y) & INT32_MAX) <= threshold;
-        const integers integer = nearest & good, sign = integer >> 31, size = (integer ^ sign) - sign;
+        const integers integer = nearest & good, sign = integer >> 31,
+                       size = (integer ^ sign) - sign;
         const integers larger = size > max;
         memcpy(q + i, &integer, sizeof(integer));
         if (before)
