@@ -28,7 +28,7 @@ CFLAGS_coverage := -O0 --coverage
 CFLAGS_mutants := -O2 -g0 -ftrivial-auto-var-init=pattern -fsanitize=bounds \
                   -fsanitize-undefined-trap-on-error
 # SimGrid is not linked: it is loaded when a simulation asks for it (sim/simgrid_library.c).
-PKGS   := jansson libzstd liblz4 zlib libxxhash lapacke openblas libmnl
+PKGS   := jansson libzstd liblz4 zlib libxxhash lapacke openblas libmnl libarchive
 # libzfp, fpzip and blosc ship no pkg-config file in Debian 12.
 LDLIBS := $(shell pkg-config --libs $(PKGS) 2>/dev/null) -lzfp -lfpzip -lblosc -lpthread -lm
 # SimGrid makes and drops a handful of objects a message, each time in its own order, for which
@@ -616,7 +616,7 @@ $(SUITES) $(BUILD)/strait: $(filter %.o,$(COUNT_EXITS))
 TEST_OBJECTS = $(TEST_SRC:%.c=$(BUILD)/%.o) $(BUILD)/tests/suites.o $(BUILD)/tests/kit/runner/main.o
 $(SUITES): $(TEST_OBJECTS) $(TABLES) $(BUILD)/tests/libkit.a $(BUILD)/tests/libcli.a $(LIBS)
 	@echo "  link $@"
-	$(Q)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) $(WRAPPED) -o $@ $(TEST_OBJECTS) $(TABLES) $(ALLOCATOR) -Wl,--start-group $(BUILD)/tests/libkit.a $(BUILD)/tests/libcli.a $(LIBS) -Wl,--end-group -lcunit -larchive $(LDLIBS)
+	$(Q)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) $(WRAPPED) -o $@ $(TEST_OBJECTS) $(TABLES) $(ALLOCATOR) -Wl,--start-group $(BUILD)/tests/libkit.a $(BUILD)/tests/libcli.a $(LIBS) -Wl,--end-group -lcunit $(LDLIBS)
 
 $(BUILD)/tests/bench_%: $(BUILD)/tests/bench/bench_%.o $(BUILD)/tests/libkit.a $(LIBS)
 	@echo "  link $@"

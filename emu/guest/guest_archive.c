@@ -1,10 +1,9 @@
 #include "guest_archive.h"
-#include <assert.h>
+#include <archive.h>
+#include <archive_entry.h>
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
-#include <stdio.h>
-#include <stdint.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,20 +16,27 @@ static const double LDD_LIMIT_S = 30;
 
 static int failed_to_write(const struct strait_emu_archive *a, struct strait_error *err)
 {
+    errno = archive_errno(a->writer);
     return strait_error_system(err, a->path, "cannot be written");
 }
 
 int strait_emu_archive_init(struct strait_emu_archive *a, const char *path,
                             struct strait_error *err)
 {
-    *a = (struct strait_emu_archive){.path = path, .out = fopen(path, "we")};
-    return a->out ? 0 : failed_to_write(a, err);
+    *a = (struct strait_emu_archive){.path = path, .writer = archive_write_new()};
+    if (!a->writer)
+        return strait_error_memory(err, NULL);
+    if (archive_write_set_format_cpio_newc(a->writer) != ARCHIVE_OK ||
+        archive_write_set_bytes_in_last_block(a->writer, 1) != ARCHIVE_OK ||
+        archive_write_open_filename(a->writer, path) != ARCHIVE_OK)
+        return failed_to_write(a, err);
+    return 0;
 }
 
 void strait_emu_archive_release(struct strait_emu_archive *a)
 {
-    if (a->out)
-        fclose(a->out);
+    if (a->writer)
+        archive_write_free(a->writer);
     for (size_t i = 0; i < a->n_seen; i++)
         free(a->seen[i]);
     free(a->seen);
@@ -40,43 +46,28 @@ void strait_emu_archive_release(struct strait_emu_archive *a)
 static int put(struct strait_emu_archive *a, const void *bytes, size_t n_bytes,
                struct strait_error *err)
 {
-    if (fwrite(bytes, 1, n_bytes, a->out) != n_bytes)
-        return failed_to_write(a, err);
-    a->n_bytes += n_bytes;
-    return 0;
-}
-
-/* Heads and contents begin at multiples of four bytes. */
-static int pad(struct strait_emu_archive *a, struct strait_error *err)
-{
-    static const char zeros[3] = "";
-    return put(a, zeros, (4 - a->n_bytes % 4) % 4, err);
-}
-
-/* Numbers of a head are eight hexadecimal digits each: inode, mode, two owners, links (which nobody
- * counts; the end has one), time, size, four halves of devices, the length of the name with its
- * end, a checksum that newc leaves 0. */
-static int put_name(struct strait_emu_archive *a, const char *name, size_t inode, unsigned mode,
-                    size_t n_bytes, struct strait_error *err)
-{
-    enum { HEAD_CHARS = 6 + 13 * 8 };
-    char head[256];
-    const size_t name_bytes = strlen(name) + 1;
-    const int n = snprintf(head, sizeof(head), "070701%08zx%08x%08x%08x%08x%08x%08zx%032x%08zx%08x",
-                           inode, mode, 0, 0, inode == 0, 0, n_bytes, 0, name_bytes, 0);
-    assert(n == HEAD_CHARS);
-    return put(a, head, (size_t)n, err) != 0 || put(a, name, name_bytes, err) != 0 ? -1
-                                                                                   : pad(a, err);
+    return archive_write_data(a->writer, bytes, n_bytes) == (la_ssize_t)n_bytes
+               ? 0
+               : failed_to_write(a, err);
 }
 
 /* Names there are without the first slash. target: of a link, else NULL. */
 static int put_head(struct strait_emu_archive *a, const char *path, unsigned mode, size_t n_bytes,
                     const char *target, struct strait_error *err)
 {
-    const size_t target_bytes = target ? strlen(target) : 0;
-    if (put_name(a, path + 1, a->n_seen, mode, n_bytes + target_bytes, err) != 0)
-        return -1;
-    return target && (put(a, target, target_bytes, err) != 0 || pad(a, err) != 0) ? -1 : 0;
+    struct archive_entry *e = archive_entry_new();
+    if (!e)
+        return strait_error_memory(err, NULL);
+    archive_entry_set_pathname(e, path + 1);
+    archive_entry_set_mode(e, mode);
+    archive_entry_set_size(e, (la_int64_t)n_bytes);
+    archive_entry_set_mtime(e, 0, 0);
+    archive_entry_set_ino64(e, (la_int64_t)a->n_seen);
+    if (target)
+        archive_entry_set_symlink(e, target);
+    const int status = archive_write_header(a->writer, e);
+    archive_entry_free(e);
+    return status == ARCHIVE_OK ? 0 : failed_to_write(a, err);
 }
 
 /* Whether that name is new: then it is remembered. -1: no memory. */
@@ -117,7 +108,7 @@ static int put_file(struct strait_emu_archive *a, const char *path, const struct
         left -= n;
     }
     fclose(f);
-    return failed ? -1 : pad(a, err);
+    return failed;
 }
 
 int strait_emu_archive_add_link(struct strait_emu_archive *a, const char *path, const char *target,
@@ -248,9 +239,5 @@ int strait_emu_archive_add_program(struct strait_emu_archive *a, const char *pat
 
 int strait_emu_archive_finish(struct strait_emu_archive *a, struct strait_error *err)
 {
-    if (put_name(a, "TRAILER!!!", 0, 0, 0, err) != 0)
-        return -1;
-    FILE *out = a->out;
-    a->out = NULL;
-    return fclose(out) == 0 ? 0 : failed_to_write(a, err);
+    return archive_write_close(a->writer) == ARCHIVE_OK ? 0 : failed_to_write(a, err);
 }

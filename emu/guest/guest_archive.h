@@ -3,14 +3,14 @@
  * the same files give the same bytes. */
 #pragma once
 #include <stddef.h>
-#include <stdio.h>
 #include "core/error.h"
 
+struct archive;
+
 struct strait_emu_archive {
-    FILE *out;
-    const char *path; /* borrowed */
-    size_t n_bytes;   /* written so far */
-    char **seen;      /* names that are in it */
+    struct archive *writer; /* of libarchive */
+    const char *path;       /* borrowed */
+    char **seen;            /* names that are in it */
     size_t n_seen, cap_seen;
 };
 

@@ -9,6 +9,7 @@
 #include "core/process.h"
 #include "core/shipped.h"
 #include "guest_archive.h"
+#include <archive.h>
 #include "guest_dir.h"
 
 enum { PATH_CHARS = 4096, MAX_ARGS = 300 };
@@ -96,7 +97,7 @@ static int pack(double *n_bytes, const char *path, const struct strait_emu_uml_p
     if (strait_emu_archive_init(&a, path, err) != 0)
         return -1;
     const int failed = add_all(&a, plan, err) != 0 ? -1 : strait_emu_archive_finish(&a, err);
-    *n_bytes = (double)a.n_bytes;
+    *n_bytes = (double)archive_filter_bytes(a.writer, -1);
     strait_emu_archive_release(&a);
     return failed;
 }

@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#include <archive.h>
 #include <archive_entry.h>
 #include "core/process.h"
 #include "emu/guest/guest_archive.h"
@@ -332,7 +333,7 @@ static void same_bytes(void)
         /* Names without the first slash: tmp 110 + 4 to 116, the folder 110 + 23 to 136, its d
          * 110 + 25 to 136, its d/to 110 + 28 to 140 and 4, its a 110 + 25 to 136 and 5 to 8, the
          * end 110 + 11 to 124: 116 + 136 + 136 + 144 + 144 + 124 */
-        CU_ASSERT_EQUAL(a.n_bytes, 800);
+        CU_ASSERT_EQUAL(archive_filter_bytes(a.writer, -1), 800);
         strait_emu_archive_release(&a);
         archives[i] = calloc(1, 801);
         f = fopen(path, "r");
