@@ -131,11 +131,25 @@ static size_t part_of(double time_s, double first_s, double parts_a_s, size_t n)
     return part < (double)(n - 1) ? (size_t)part : n - 1;
 }
 
+/* Bring each of n changes to its place, where the next is brought to its own. */
+static void move_all(struct change *all, uint32_t *place, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        for (uint32_t to; (to = place[i]) != i;) {
+            const struct change moved = all[to];
+            all[to] = all[i];
+            all[i] = moved;
+            place[i] = place[to];
+            place[to] = to;
+        }
+}
+
 /* Sort many. False: they cannot be, and nothing is moved. */
 static bool sort_by_parts(struct change *all, struct change *spare, size_t n)
 {
     const size_t n_parts = n / A_PART;
-    uint32_t *end = n <= UINT32_MAX ? calloc(n_parts + 1, sizeof(*end)) : NULL; /* of each part */
+    uint32_t *end = n <= UINT32_MAX ? calloc(n_parts + 1 + n, sizeof(*end)) : NULL; /* of parts */
+    uint32_t *place = end ? end + n_parts + 1 : NULL;
     double first_s = INFINITY, last_s = -INFINITY;
     for (size_t i = 0; i < n; i++) {
         first_s = strait_least(first_s, all[i].time_s);
@@ -146,13 +160,15 @@ static bool sort_by_parts(struct change *all, struct change *spare, size_t n)
         free(end);
         return false;
     }
-    memcpy(spare, all, n * sizeof(*all));
-    for (size_t i = 0; i < n; i++) /* one further, so that the sums are where parts begin */
-        end[part_of(all[i].time_s, first_s, parts_a_s, n_parts) + 1]++;
+    for (size_t i = 0; i < n; i++) { /* one further, so that the sums are where parts begin */
+        place[i] = (uint32_t)part_of(all[i].time_s, first_s, parts_a_s, n_parts);
+        end[place[i] + 1]++;
+    }
     for (size_t part = 0; part < n_parts; part++)
         end[part + 1] += end[part];
     for (size_t i = 0; i < n; i++)
-        all[end[part_of(spare[i].time_s, first_s, parts_a_s, n_parts)]++] = spare[i];
+        place[i] = end[place[i]]++;
+    move_all(all, place, n);
     for (size_t part = 0, from = 0; part < n_parts; from = end[part++])
         sort_few(all + from, spare, end[part] - from);
     free(end);
