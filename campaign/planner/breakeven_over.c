@@ -223,6 +223,30 @@ static json_t *point_at(const struct over *o, long i, struct strait_error *err)
     return point;
 }
 
+/* Whether an experiment may say value i. */
+static bool is_allowed(const struct over *o, long i)
+{
+    struct strait_experiment *e = NULL;
+    json_t *point = point_at(o, i, NULL);
+    const bool is = point && strait_experiment_read(&e, o->setup->file, point, NULL) == 0;
+    strait_experiment_free(e);
+    json_decref(point);
+    return is;
+}
+
+/* The value furthest from the own one, towards `most`, that an experiment may say. */
+static long furthest(const struct over *o, long own, long most)
+{
+    long allowed = own, refused = most;
+    if (is_allowed(o, most))
+        return most;
+    while (labs(refused - allowed) > 1) {
+        const long middle = allowed + (refused - allowed) / 2;
+        *(is_allowed(o, middle) ? &allowed : &refused) = middle;
+    }
+    return allowed;
+}
+
 static int simulate(struct over *o, long i, struct strait_error *err)
 {
     json_t *point = point_at(o, i, err), *plain = point ? strait_plan_without_codec(point) : NULL;
@@ -345,9 +369,12 @@ int strait_breakeven_over(json_t **record, const struct strait_plan_setup *setup
                                : 1 + (long)ceil(2 * log(span) / log(STEP) - 1e-9);
     if (n_values > MAX_VALUES)
         n_values = MAX_VALUES;
-    const long first = o.form == WHOLE ? (long)fmax(1, ceil(o.own / span)) : 1;
+    const long here = o.form == WHOLE ? (long)o.own : 1 + lround(log(span) / log(STEP)),
+               own = here < n_values ? here : n_values;
+    const long first = furthest(&o, own, o.form == WHOLE ? (long)fmax(1, ceil(o.own / span)) : 1);
+    const long last = furthest(&o, own, n_values);
     for (int i = 0; i < COARSE; i++)
-        counts[i] = first + (n_values - first) * i / (COARSE - 1);
+        counts[i] = first + (last - first) * i / (COARSE - 1);
     o.with = calloc((size_t)n_values + 1, sizeof(*o.with));
     o.without = calloc((size_t)n_values + 1, sizeof(*o.without));
     const int status = o.with && o.without ? search(record, &o, counts, COARSE, err)

@@ -69,6 +69,26 @@ static void bandwidth(void)
     json_decref(record);
 }
 
+/* What an experiment refuses is not looked at: a frame's overhead above 1 KB, but the values up to
+ * that are, in steps of 2 %. */
+static void allowed(void)
+{
+    json_t *record = search("/network/overhead",
+                            "{\"overhead\": \"200 B\", \"client\": {\"rate\": \"1 Gbps\", \"rtt\": "
+                            "\"20 ms\"}, \"server\": {\"rate\": \"1000 Gbps\"}}",
+                            16);
+    double first = 0, last = 0;
+    CU_ASSERT_EQUAL(strait_quantity_parse(&first, STRAIT_UNIT_BYTES,
+                                          strait_text_of(record, "first"), NULL, NULL),
+                    0);
+    CU_ASSERT_EQUAL(
+        strait_quantity_parse(&last, STRAIT_UNIT_BYTES, strait_text_of(record, "last"), NULL, NULL),
+        0);
+    CU_ASSERT_EQUAL(first, 12); /* 12.5, to the even one */
+    CU_ASSERT(last <= 1000 && last * 1.021 > 1000);
+    json_decref(record);
+}
+
 /* Ports of an array are scaled together: of 1 Gbps the same edge, as a factor; likewise where a
  * port states each way by itself. */
 static void ports(void)
@@ -180,6 +200,7 @@ static void units(void)
 }
 
 static const struct strait_test tests[] = {
+    {"values that an experiment refuses are not looked at", allowed},
     {"values have the unit of the file", units},
     {"a codec pays up to a bandwidth", bandwidth},
     {"ports of an array are scaled together", ports},
