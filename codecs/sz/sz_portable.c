@@ -53,13 +53,14 @@ bool sz_quantise_some(int32_t *q, struct sz_stats *stats, const float *x, unsign
 /* Four values in a vector of any machine. */
 typedef float floats __attribute__((vector_size(16)));
 typedef int32_t integers __attribute__((vector_size(16)));
+typedef uint32_t naturals __attribute__((vector_size(16))); /* wrap around */
 
 static inline floats all_of(float v)
 {
     return (floats){v, v, v, v};
 }
 
-static inline int32_t sum_of(integers v)
+static inline uint32_t sum_of(naturals v)
 {
     return v[0] + v[1] + v[2] + v[3];
 }
@@ -72,22 +73,24 @@ STRAIT_INLINE bool quantise_whole(int32_t *q, struct sz_stats *stats, const floa
     const float threshold = grid->threshold;
     const floats centre = all_of(grid->centre), step = all_of(grid->step);
     const floats inverse = all_of(grid->inverse), magic = all_of(SZ_MAGIC);
-    integers sum = {0}, zeros = {0}, max = {0}, all_good = ~max;
+    naturals sum = {0}, zeros = {0};
+    integers max = {0}, all_good = ~max;
     for (unsigned i = 0; i < SZ_BLOCK; i += 4) {
         floats v;
         memcpy(&v, x + i, sizeof(v));
-        const integers nearest = (integers)((v - centre) * inverse + magic) - (integers)magic;
+        const naturals offset = (naturals)((v - centre) * inverse + magic) - (naturals)magic;
+        const integers nearest = (integers)offset;
         const floats y = __builtin_convertvector(nearest, floats) * step + centre;
         const integers good = (floats)((integers)(v - y) & INT32_MAX) <= threshold;
-        const integers integer = nearest & good, sign = integer >> 31,
-                       size = (integer ^ sign) - sign;
+        const integers integer = nearest & good, sign = integer >> 31;
+        const integers size = (integers)((naturals)(integer ^ sign) - (naturals)sign);
         const integers larger = size > max;
         memcpy(q + i, &integer, sizeof(integer));
         if (before)
             sz_count(before, i, 4);
         all_good &= good;
-        sum += size;
-        zeros -= integer == 0;
+        sum += (naturals)size;
+        zeros -= (naturals)(integer == 0);
         max = (size & larger) | (max & ~larger);
     }
     for (unsigned k = 1; k < 4; k++)
@@ -95,8 +98,8 @@ STRAIT_INLINE bool quantise_whole(int32_t *q, struct sz_stats *stats, const floa
     stats->max = (uint32_t)max[0];
     if (stats->max >= (uint32_t)SZ_MAX_INTEGER)
         return sz_quantise_some(q, stats, x, SZ_BLOCK, grid);
-    stats->sum = (uint32_t)sum_of(sum);
-    stats->n_nonzero = SZ_BLOCK - (uint32_t)sum_of(zeros);
+    stats->sum = sum_of(sum);
+    stats->n_nonzero = SZ_BLOCK - sum_of(zeros);
     return (all_good[0] & all_good[1] & all_good[2] & all_good[3]) == 0;
 }
 
