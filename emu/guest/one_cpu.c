@@ -13,7 +13,7 @@ static int hold(const char *what, int cpu)
 {
     struct sockaddr_un name = {.sun_family = AF_UNIX};
     const int n =
-        snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, "strait %.40s on %d", what, cpu);
+        snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, "strait %.40s on %05d", what, cpu);
     const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     const socklen_t len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
     if (fd < 0 || bind(fd, (const struct sockaddr *)&name, len) == 0)

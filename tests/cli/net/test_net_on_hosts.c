@@ -80,6 +80,7 @@ static bool begin(struct place *w)
     else if (make_hosts(w, &err)) {
         char lines[256];
         program_set_up(&w->p);
+        program_own_tmp(&w->p); /* Open MPI's folders are named by hosts, which others have too */
         program_write(&w->p, "net.json", experiment);
         snprintf(lines, sizeof(lines),
                  "%s address=192.0.2.1 rate=1Gbps\n%s address=192.0.2.2 "
@@ -91,8 +92,10 @@ static bool begin(struct place *w)
         if (!works)
             strait_test_skip(s.err);
         said_release(&s);
-        if (!works)
+        if (!works) {
+            unsetenv("TMPDIR");
             program_tear_down(&w->p);
+        }
         if (works)
             return true;
     }
@@ -104,6 +107,7 @@ static bool begin(struct place *w)
 
 static void end(struct place *w)
 {
+    unsetenv("TMPDIR");
     program_tear_down(&w->p);
     remove_hosts(w);
 }
