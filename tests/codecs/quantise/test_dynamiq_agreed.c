@@ -188,7 +188,8 @@ static void parts_by_definition(void)
                              mean = 3 * (double)upper(word);
                 const unsigned char *codes = p + 2 + n_groups;
                 for (size_t k = 0; k < piece; k++) {
-                    const unsigned code = codes[k * bits / 8] >> k * bits % 8 & ((1u << bits) - 1);
+                    const unsigned code =
+                        (unsigned)codes[k * bits / 8] >> k * bits % 8 & ((1u << bits) - 1);
                     const double scale = p[2 + k / 16] * unit,
                                  level = (pow(base, code & last) - 1) / (pow(base, last) - 1),
                                  want = mean + (code > last ? -1 : 1) * level * scale;
