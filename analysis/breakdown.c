@@ -149,7 +149,7 @@ static const struct ends *ends_of(struct walk *w, int rank)
     const size_t n_blocks = n_blocks_of(spans);
     if (w->of[rank].ends)
         return w->of[rank].ends;
-    struct ends *ends = malloc((n_blocks + 1) * sizeof(*ends));
+    struct ends *ends = calloc(n_blocks + 1, sizeof(*ends));
     double most_s = spans->n_blocks > 0 ? spans->blocks[spans->n_blocks - 1].most_end_s : -INFINITY;
     for (size_t i = 0; ends && i < n_blocks; i++) {
         if (i < spans->n_blocks) {

@@ -129,12 +129,13 @@ static struct strait_child_block *map_large(void)
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (all == MAP_FAILED)
         return NULL;
-    const size_t before = skipped(all, LARGE_BYTES);
+    char *block = all + skipped(all, LARGE_BYTES);
+    const size_t before = (size_t)(block - all);
     if (before > 0)
         munmap(all, before);
-    munmap(all + before + LARGE_BYTES, LARGE_BYTES - before);
-    madvise(all + before, LARGE_BYTES, MADV_HUGEPAGE);
-    return (struct strait_child_block *)(void *)(all + before);
+    munmap(block + LARGE_BYTES, LARGE_BYTES - before);
+    madvise(block, LARGE_BYTES, MADV_HUGEPAGE);
+    return (struct strait_child_block *)(void *)block;
 }
 
 static void take_large(struct strait_child *child)

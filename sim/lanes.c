@@ -54,7 +54,7 @@ static void resume(struct strait_lanes *all, struct strait_task *t)
 static void work(void *of)
 {
     struct strait_task *t = of;
-    for (;;) {
+    while (t->body) {
         t->body(t->lane);
         t->body = NULL;
         strait_coroutine_pause(t->all->coroutines);

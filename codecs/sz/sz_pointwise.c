@@ -285,9 +285,10 @@ INLINE void forward(float *q, const float *x, size_t n, const struct sz_powers *
     for (size_t i = 0; i < n; i += SZ_BLOCK) {
         const unsigned m = n - i < SZ_BLOCK ? (unsigned)(n - i) : SZ_BLOCK;
         const unsigned n_unsure = quick ? quick_block(q + i, unsure, x + i, m, p, &f) : m;
-        if (n_unsure > FEW || n_unsure == m)
+        const bool all = n_unsure > FEW || n_unsure == m;
+        if (all)
             forward_block(q + i, x + i, m, p);
-        for (unsigned k = 0; k < m && n_unsure > 0 && n_unsure <= FEW; k++)
+        for (unsigned k = 0; k < m && n_unsure > 0 && !all; k++)
             if (unsure[k])
                 forward_block(q + i + k, x + i + k, 1, p);
     }

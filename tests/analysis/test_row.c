@@ -329,9 +329,9 @@ static void test_notes(void)
 #define NOTED(thing, value, without, text)                                                         \
     do {                                                                                           \
         CU_ASSERT_FALSE(notes(&f, &context, text));                                                \
-        thing = value;                                                                             \
+        (thing) = (value);                                                                         \
         CU_ASSERT_TRUE(notes(&f, &context, text));                                                 \
-        thing = without;                                                                           \
+        (thing) = (without);                                                                       \
     } while (0)
     NOTED(f.experiment.compute_speed, 2, 1, "compute time is scaled to a device 2 times as fast");
     f.experiment.slowness = factors;

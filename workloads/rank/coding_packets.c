@@ -106,9 +106,10 @@ struct strait_packet *strait_codec_packet(struct strait_rank *r, struct strait_c
                                           size_t *room_bytes)
 {
     struct strait_packet *p = strait_packet_new(0);
-    if (p)
-        p->has_one_thread = strait_rank_state_has_one_thread(r);
-    if (p && r->run->real_payload && !r->run->measured_cost) {
+    if (!p)
+        strait_rank_state_fail(r, STRAIT_ERR_NOMEM, "an encoded tensor does not fit in memory");
+    p->has_one_thread = strait_rank_state_has_one_thread(r);
+    if (r->run->real_payload && !r->run->measured_cost) {
         p->data = malloc(*room_bytes);
         p->release = release_own;
         p->owner = c;
@@ -116,22 +117,22 @@ struct strait_packet *strait_codec_packet(struct strait_rank *r, struct strait_c
             strait_rank_state_fail(r, STRAIT_ERR_NOMEM, "an encoded tensor does not fit in memory");
         return p;
     }
-    if (p && !c->memory) {
+    if (!c->memory) {
         p->release = release_encoded;
         p->owner = c;
         return p;
     }
-    if (c->memory && *room_bytes < c->memory->room_bytes)
+    if (*room_bytes < c->memory->room_bytes)
         *room_bytes = c->memory->room_bytes;
     if (strait_rank_state_of(r)->footprint)
         count_room(c, *room_bytes);
-    if (p && r->run->real_payload) {
+    if (r->run->real_payload) {
         if (*room_bytes == c->memory->room_bytes)
             p->data = atomic_exchange(&c->memory->spare, NULL);
         if (!p->data)
             p->data = strait_buffer_new(*room_bytes);
     }
-    if (!p || (r->run->real_payload && !p->data))
+    if (r->run->real_payload && !p->data)
         strait_rank_state_fail(r, STRAIT_ERR_NOMEM, "an encoded tensor does not fit in memory");
     p->release = *room_bytes > c->memory->room_bytes ? release_own : release_encoded;
     p->owner = c;

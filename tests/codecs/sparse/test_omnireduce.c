@@ -102,7 +102,7 @@ static void share_is_of_the_largest(void)
         int before = 0;
         for (int other = 0; other < BLOCKS; other++)
             before += (float)sqrt(norm[other]) > (float)sqrt(norm[b]) ||
-                      ((float)sqrt(norm[other]) >= (float)sqrt(norm[b]) && other < b);
+                      (other < b && (float)sqrt(norm[other]) >= (float)sqrt(norm[b]));
         n_values += before < K ? (size_t)here : 0;
         for (int i = b * BLOCK; i < b * BLOCK + here; i++)
             CU_ASSERT_EQUAL(y[i], before < K ? x[i] : 0);

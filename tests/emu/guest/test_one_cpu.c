@@ -70,14 +70,14 @@ static void ended(void)
     int status = -1;
     const pid_t child = fork();
     if (child == 0)
-        _exit(strait_one_cpu_take(&one, name) < 0);
+        _exit(strait_one_cpu_take(&one, name) < 0 ? 1 : 0);
     CU_ASSERT_EQUAL_FATAL(waitpid(child, &status, 0), child);
     CU_ASSERT_EQUAL(status, 0);
     CU_ASSERT_TRUE(strait_one_cpu_take(&one, name) >= 0);
     const pid_t pinned = fork();
     if (pinned == 0) {
         struct strait_one_cpu other;
-        _exit(strait_one_cpu_take(&other, name) != -1); /* its only one is taken */
+        _exit(strait_one_cpu_take(&other, name) == -1 ? 0 : 1); /* its only one is taken */
     }
     CU_ASSERT_EQUAL_FATAL(waitpid(pinned, &status, 0), pinned);
     CU_ASSERT_EQUAL(status, 0);

@@ -97,12 +97,13 @@ static int ascending(const void *a, const void *b)
 static void choose(struct strait_rank *r, struct server *s, int round)
 {
     const int per_round = (int)strait_param(r, "clients_per_round");
+    const bool has_tiers = s->took_s && s->order;
     int lo = 0, n = s->n_clients;
-    if (s->n_tiers > 1 && round == 0) {
+    if (has_tiers && round == 0) {
         for (int i = 0; i < n; i++)
             s->took_s[i] = INFINITY;
         s->n_wanted = s->n_asked = n;
-    } else if (s->n_tiers > 1) {
+    } else if (has_tiers) {
         const int tier = (int)(strait_draw(r, "tier") * s->n_tiers);
         if (round == 1)
             strait_order_by_time(s->order, s->took_s, n);
@@ -113,9 +114,9 @@ static void choose(struct strait_rank *r, struct server *s, int round)
     }
     strait_choose_clients(s->asked, s->n_asked, n,
                           s->n_asked < n ? strait_draw(r, "selection") : 0);
-    for (int i = 0; i < s->n_asked && s->n_tiers > 1 && round > 0; i++)
+    for (int i = 0; i < s->n_asked && has_tiers && round > 0; i++)
         s->asked[i] = s->order[lo + s->asked[i]];
-    if (s->n_tiers > 1)
+    if (has_tiers)
         qsort(s->asked, (size_t)s->n_asked, sizeof(*s->asked), ascending);
 }
 
