@@ -10,8 +10,8 @@ struct strait_quantiles {
     double p10, p50, p90; /* over the tensors measured; all equal where stated */
 };
 
-/* One codec at one bound on one kind of tensors. t = fixed + raw_bytes / speed, per tensor. Of `none`
- * for a model: how fast values of that many bytes are copied (encode) and added (decode). */
+/* One codec at one bound on one kind of tensors. t = fixed + raw_bytes / speed, per tensor. Of
+ * `none` for a model: how fast values of that many bytes are copied (encode) and added (decode). */
 struct strait_profile_entry {
     /* kind "param", "update", "grad", "any" of these, or "change": parameters against those that
      * the receivers have (reference.h); model "" any */

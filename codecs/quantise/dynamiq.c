@@ -5,9 +5,9 @@
  * (section 3.3; dynamiq_super.c). Every hop fits scales to the partial sum that it codes.
  *
  * Where ranks agree before they sum (sections 3.1, 3.2 and 3.5), each sends the mean and squared
- * norm of every super-group, BF16 each; all add them, choose widths by the sums of norms and subtract
- * the ranks' mean. These 32 bits a super-group count in the budget. Else a tensor is coded by its
- * own statistics, which take 18.
+ * norm of every super-group, BF16 each; all add them, choose widths by the sums of norms and
+ * subtract the ranks' mean. These 32 bits a super-group count in the budget. Else a tensor is coded
+ * by its own statistics, which take 18.
  *
  *   u8     codec id
  *   u8     number of values mod 256

@@ -20,26 +20,21 @@ static struct strait_profile_entry settled(const char *codec, size_t n)
     return e;
 }
 
-static void which(void)
+static void settles(void)
 {
-    const struct strait_profile_entry sz = settled("sz", 3), memory = settled("none", 3);
-    CU_ASSERT_EQUAL(sz.encode_bytes_per_s, 9);
-    CU_ASSERT_EQUAL(sz.decode_bytes_per_s, 3);
-    CU_ASSERT_EQUAL(memory.encode_bytes_per_s, 7);
-    CU_ASSERT_EQUAL(memory.decode_bytes_per_s, 2);
-}
-
-static void one(void)
-{
-    const struct strait_profile_entry sz = settled("sz", 1), memory = settled("none", 1);
-    CU_ASSERT_EQUAL(sz.encode_bytes_per_s, 5);
-    CU_ASSERT_EQUAL(sz.decode_bytes_per_s, 3);
-    CU_ASSERT_EQUAL(memory.encode_bytes_per_s, 5);
-    CU_ASSERT_EQUAL(memory.decode_bytes_per_s, 3);
+    static const struct {
+        const char *codec;
+        size_t n;
+        double encode, decode;
+    } all[] = {{"sz", 3, 9, 3}, {"none", 3, 7, 2}, {"sz", 1, 5, 3}, {"none", 1, 5, 3}};
+    for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
+        const struct strait_profile_entry e = settled(all[i].codec, all[i].n);
+        CU_ASSERT_EQUAL(e.encode_bytes_per_s, all[i].encode);
+        CU_ASSERT_EQUAL(e.decode_bytes_per_s, all[i].decode);
+    }
 }
 
 static const struct strait_test tests[] = {
-    {"the fastest pass of a codec, the middle one of memory", which},
-    {"one pass is what it says", one},
+    {"the fastest pass of a codec, the middle one of memory, one as it is", settles},
 };
 STRAIT_SUITE("analysis/measured/passes", tests);
