@@ -13,7 +13,7 @@
 
 #include "core/error.h"
 
-/* All that is called of it. */
+/* All that is called of it, here and by tests/bench. */
 /* clang-format off */
 #define STRAIT_SIMGRID_FUNCTIONS(X) \
     X(simgrid_init) X(simgrid_load_platform) X(simgrid_run) X(simgrid_get_clock) \
@@ -23,7 +23,7 @@
     X(sg_actor_sleep_until) X(sg_actor_yield) \
     X(sg_sem_init) X(sg_sem_acquire) X(sg_sem_acquire_timeout) X(sg_sem_release) \
     X(sg_mailbox_by_name) X(sg_mailbox_put_init) X(sg_mailbox_put_async) X(sg_mailbox_get) \
-    X(sg_comm_detach) X(sg_comm_wait) \
+    X(sg_mailbox_get_async) X(sg_comm_detach) X(sg_comm_wait) \
     X(sg_host_by_name) X(sg_link_by_name) X(sg_link_set_bandwidth)
 /* clang-format on */
 #define STRAIT_SIMGRID_MEMBER(name) __typeof__(&name) name;

@@ -86,88 +86,158 @@ static struct cost run(const char *strait, const char *folder, const char *text,
                                          "--no-break-even", "--out", out, NULL});
 }
 
-/* --- bare SimGrid: a ring of 2 (n - 1) steps -------------------------------------------------- */
+/* --- bare SimGrid ----------------------------------------------------------------------------- */
 
-struct ring {
+struct bare {
     struct strait_simgrid sg;
     const struct strait_network *network;
-    long n_bytes;
+    xbt_main_func_t rank; /* of each actor, which is given where this lies and its rank */
+    long n_bytes;         /* of a message */
+    int n_rounds;         /* of a star */
+    double work_s;        /* a median client's, of a round */
 };
 
+static struct bare *bare_of(int argc, char **argv, int *me)
+{
+    struct bare *bare = NULL;
+    need(argc == 2 && sscanf(argv[0], "%p", (void **)&bare) == 1 && sscanf(argv[1], "%d", me) == 1,
+         "an actor was given no address");
+    return bare;
+}
+
+static sg_mailbox_t mailbox_of(const struct bare *bare, const char *kind, int i)
+{
+    char name[32];
+    snprintf(name, sizeof(name), "%s%d", kind, i);
+    return bare->sg.sg_mailbox_by_name(name);
+}
+
+/* 2 (n - 1) steps. */
 static void ring_rank(int argc, char **argv)
 {
-    struct ring *ring = NULL;
-    int me = 0;
-    char name[32];
-    need(argc == 2 && sscanf(argv[0], "%p", (void **)&ring) == 1 && sscanf(argv[1], "%d", &me) == 1,
-         "an actor was given no address");
-    const struct strait_simgrid *sg = &ring->sg;
-    const int n = ring->network->n_ranks;
-    snprintf(name, sizeof(name), "%d", me);
-    sg_mailbox_t from = sg->sg_mailbox_by_name(name);
-    snprintf(name, sizeof(name), "%d", (me + 1) % n);
-    sg_mailbox_t to = sg->sg_mailbox_by_name(name);
+    int me;
+    struct bare *bare = bare_of(argc, argv, &me);
+    const struct strait_simgrid *sg = &bare->sg;
+    const int n = bare->network->n_ranks;
+    sg_mailbox_t from = mailbox_of(bare, "", me), to = mailbox_of(bare, "", (me + 1) % n);
     for (int step = 0; step < 2 * (n - 1); step++) { /* parts differ by an element */
-        const long n_bytes = ring->n_bytes + 4 * ((me + step) % 2);
-        sg_comm_t sending = sg->sg_mailbox_put_async(to, ring, n_bytes);
+        const long n_bytes = bare->n_bytes + 4 * ((me + step) % 2);
+        sg_comm_t sending = sg->sg_mailbox_put_async(to, bare, n_bytes);
         sg->sg_mailbox_get(from);
         sg->sg_comm_wait(sending);
         sg->sg_actor_sleep_until(sg->simgrid_get_clock() + 1e-4);
     }
 }
 
-static void bare_ring(const void *arg)
+/* To all clients, and from each as it comes: a flow starts once it is asked for. At the end each
+ * gets what came of it. */
+static void star_server(const struct bare *bare)
 {
-    struct ring ring = *(const struct ring *)arg;
+    const struct strait_simgrid *sg = &bare->sg;
+    const int n = bare->network->n_ranks;
+    sg_comm_t *up = calloc((size_t)n, sizeof(*up)), *down = calloc((size_t)n, sizeof(*down));
+    void **messages = calloc((size_t)n, sizeof(*messages));
+    need(up && down && messages, "memory ran out");
+    for (int round = 0; round <= bare->n_rounds; round++) {
+        for (int i = 1; i < n; i++) {
+            if (round < bare->n_rounds)
+                up[i] = sg->sg_mailbox_get_async(mailbox_of(bare, "up", i), &messages[i]);
+            down[i] = sg->sg_mailbox_put_async(mailbox_of(bare, "down", i), up, bare->n_bytes);
+        }
+        for (int i = 1; i < n; i++) {
+            sg->sg_comm_wait(down[i]);
+            if (round < bare->n_rounds)
+                sg->sg_comm_wait(up[i]);
+        }
+    }
+    free(up);
+    free(down);
+    free(messages);
+}
+
+/* Lognormal, as strait draws a client's slowness, once for all rounds. */
+static double work_of(const struct bare *bare, int client)
+{
+    const double a = strait_random_unit(1, "work", (uint64_t)client, 0),
+                 b = strait_random_unit(1, "work", (uint64_t)client, 1);
+    return bare->work_s * exp(0.5 * sqrt(-2 * log1p(-a)) * cos(2 * acos(-1) * b));
+}
+
+static void star_rank(int argc, char **argv)
+{
+    int me;
+    struct bare *bare = bare_of(argc, argv, &me);
+    const struct strait_simgrid *sg = &bare->sg;
+    if (me == 0) {
+        star_server(bare);
+        return;
+    }
+    for (int round = 0; round < bare->n_rounds; round++) {
+        sg->sg_mailbox_get(mailbox_of(bare, "down", me));
+        sg->sg_actor_sleep_until(sg->simgrid_get_clock() + work_of(bare, me));
+        sg->sg_comm_wait(sg->sg_mailbox_put_async(mailbox_of(bare, "up", me), bare, bare->n_bytes));
+    }
+    sg->sg_mailbox_get(mailbox_of(bare, "down", me));
+}
+
+static void run_bare(const void *arg)
+{
+    struct bare bare = *(const struct bare *)arg;
     char program[] = "bench", quiet[] = "--log=root.thresh:critical", address[32], text[32];
     char *argv[] = {program, quiet, NULL};
     int n_args = 2;
     struct strait_error err = {0};
     /* here, since a program pays for what it loads: some 0.03 s */
-    need(strait_simgrid_load(&ring.sg, &err) == 0, err.text);
-    const int fd = strait_platform_write(ring.network, &err);
+    need(strait_simgrid_load(&bare.sg, &err) == 0, err.text);
+    const int fd = strait_platform_write(bare.network, &err);
     need(fd >= 0, err.text);
-    ring.sg.simgrid_init(&n_args, argv);
-    ring.sg.sg_cfg_set_string("network/model", "CM02");
-    ring.sg.sg_cfg_set_double("network/TCP-gamma", 0);
-    ring.sg.sg_cfg_set_boolean("network/crosstraffic", "no");
-    ring.sg.sg_cfg_set_int("contexts/stack-size", 64);
+    bare.sg.simgrid_init(&n_args, argv);
+    bare.sg.sg_cfg_set_string("network/model", "CM02");
+    bare.sg.sg_cfg_set_double("network/TCP-gamma", 0);
+    bare.sg.sg_cfg_set_boolean("network/crosstraffic", "no");
+    bare.sg.sg_cfg_set_int("contexts/stack-size", 64);
     snprintf(text, sizeof(text), "/proc/self/fd/%d", fd);
-    ring.sg.simgrid_load_platform(text);
-    snprintf(address, sizeof(address), "%p", (void *)&ring);
-    for (int i = 0; i < ring.network->n_ranks; i++) {
+    bare.sg.simgrid_load_platform(text);
+    snprintf(address, sizeof(address), "%p", (void *)&bare);
+    for (int i = 0; i < bare.network->n_ranks; i++) {
         const char *const args[] = {address, text};
         snprintf(text, sizeof(text), "h%d", i);
-        sg_actor_t actor = ring.sg.sg_actor_init("", ring.sg.sg_host_by_name(text));
+        sg_actor_t actor = bare.sg.sg_actor_init("", bare.sg.sg_host_by_name(text));
         snprintf(text, sizeof(text), "%d", i);
-        ring.sg.sg_actor_start_(actor, ring_rank, 2, args);
+        bare.sg.sg_actor_start_(actor, bare.rank, 2, args);
     }
-    ring.sg.simgrid_run();
+    bare.sg.simgrid_run();
+}
+
+static struct strait_experiment *read_experiment(const char *text)
+{
+    struct strait_experiment *e = NULL;
+    struct strait_error err = {0};
+    json_t *json = json_loads(text, 0, NULL);
+    need(json && strait_experiment_read(&e, "bench", json, &err) == 0, err.text);
+    json_decref(json);
+    return e;
 }
 
 static void bench_ring(const char *strait, const char *folder, int n)
 {
     char text[TEXT_CHARS], work[64];
-    struct strait_experiment *e = NULL;
-    struct strait_error err = {0};
-    struct ring ring = {.network = NULL};
     snprintf(text, sizeof(text),
              "{\"schema\": \"strait-experiment/1\", \"model\": \"resnet50\", \"clients\": %d,"
              " \"strategy\": {\"name\": \"bsp\", \"rounds\": 1},"
              " \"network\": {\"client\": {\"rate\": \"1 Gbps\", \"rtt\": \"1 ms\"}}}",
              n);
-    json_t *json = json_loads(text, 0, NULL);
-    need(json && strait_experiment_read(&e, "bench", json, &err) == 0, err.text);
-    ring.network = e->network;
-    ring.n_bytes = (long)(4 * e->model->n_elems / (size_t)n);
+    struct strait_experiment *e = read_experiment(text);
+    const struct bare ring = {.network = e->network,
+                              .rank = ring_rank,
+                              .n_bytes = (long)(4 * e->model->n_elems / (size_t)n)};
     const double n_messages = 2.0 * n * (n - 1);
     snprintf(work, sizeof(work), "ring of %d", n);
-    const struct cost bare = cost_of(bare_ring, &ring);
+    const struct cost bare = cost_of(run_bare, &ring);
     print(work, "bare SimGrid", bare, n_messages, NULL);
     print(work, "sim", run(strait, folder, text, "sim"), n_messages, &bare);
     print(work, "fluid", run(strait, folder, text, "fluid"), n_messages, &bare);
     strait_experiment_free(e);
-    json_decref(json);
 }
 
 /* --- a star, by the loop that must be --------------------------------------------------------- */
@@ -214,21 +284,46 @@ static void naive_star(const void *arg)
     free(start_s);
 }
 
-static void bench_star(const char *strait, const char *folder, int n, int n_rounds)
+static void star_text(char text[TEXT_CHARS], int n, int n_rounds)
 {
-    const struct star star = {n, n_rounds, 1.7e6, 12.5e6, 1.25e9};
-    char text[TEXT_CHARS], work[64];
-    snprintf(text, sizeof(text),
+    snprintf(text, TEXT_CHARS,
              "{\"schema\": \"strait-experiment/1\", \"model\": \"cnn\", \"clients\": %d,"
              " \"strategy\": {\"name\": \"fedavg\", \"rounds\": %d, \"local_steps\": 1,"
              " \"straggler_spread\": 0.5}, \"network\": {\"client\": {\"rate\": \"100 Mbps\","
              " \"rtt\": \"20 ms\"}, \"server\": {\"rate\": \"10 Gbps\"}}}",
              n, n_rounds);
+}
+
+static void bench_star(const char *strait, const char *folder, int n, int n_rounds)
+{
+    const struct star star = {n, n_rounds, 1.7e6, 12.5e6, 1.25e9};
+    char text[TEXT_CHARS], work[64];
+    star_text(text, n, n_rounds);
     const double n_messages = 2.0 * n * n_rounds;
     snprintf(work, sizeof(work), "star of %d, %d rounds, stragglers", n, n_rounds);
     const struct cost naive = cost_of(naive_star, &star);
     print(work, "naive loop", naive, n_messages, NULL);
     print(work, "fluid", run(strait, folder, text, "fluid"), n_messages, &naive);
+}
+
+/* Bare SimGrid without slow start: a flow a message, where `sim` has one for each part that a
+ * window lets out. */
+static void bench_bare_star(const char *strait, const char *folder, int n, int n_rounds)
+{
+    char text[TEXT_CHARS], work[64];
+    star_text(text, n, n_rounds);
+    struct strait_experiment *e = read_experiment(text);
+    const struct bare star = {.network = e->network,
+                              .rank = star_rank,
+                              .n_bytes = (long)(4 * e->model->n_elems),
+                              .n_rounds = n_rounds,
+                              .work_s = strait_model_step_s(e->model)};
+    const double n_messages = (2.0 * n_rounds + 1) * n;
+    snprintf(work, sizeof(work), "star of %d, %d rounds, stragglers, slow start", n, n_rounds);
+    const struct cost bare = cost_of(run_bare, &star);
+    print(work, "bare SimGrid", bare, n_messages, NULL);
+    print(work, "sim", run(strait, folder, text, "sim"), n_messages, &bare);
+    strait_experiment_free(e);
 }
 
 static void bench_sites(const char *strait, const char *folder, int n, int n_sites)
@@ -260,6 +355,7 @@ int main(int argc, char **argv)
     print("start", "`codec list`", command(argv[1], (const char *const[]){"codec", "list", NULL}),
           0, NULL);
     bench_ring(argv[1], folder, large ? 1024 : 256);
+    bench_bare_star(argv[1], folder, 400, 10);
     bench_star(argv[1], folder, large ? 10000 : 2000, 10);
     bench_star(argv[1], folder, large ? 1000000 : 20000, 1);
     for (int n = 100; n <= 800; n *= 2)
