@@ -12,6 +12,7 @@
 #include "core/names.h"
 #include "workloads/ask/software.h"
 #include "workloads/ask/packet_effects.h"
+#include "workloads/train/collectives/collectives.h"
 
 static json_t *text_or_null(const char *text)
 {
@@ -221,6 +222,22 @@ static void note_collectives(json_t *list, const struct strait_experiment *e)
              e->strategy->name);
 }
 
+/* Of a codec whose ranks agree on statistics, where the strategy lets them. */
+static void note_statistics(json_t *list, const struct strait_trial *p)
+{
+    const struct strait_experiment *e = p->experiment;
+    bool agrees = false;
+    if (!strait_codec_wants_statistics(&e->up.spec) || e->n_ranks == 1)
+        return;
+    for (int i = 1; i < e->n_ranks && !agrees; i++)
+        agrees = e->strategy->uses_stream(e, 0, i, STRAIT_AGREEING);
+    if (!agrees)
+        note(list, "each packet is coded by its own statistics: ranks of \"%s\" agree on none",
+             e->strategy->name);
+    else if (!p->run.measured_cost)
+        note(list, "codec times are those of packets with their own statistics");
+}
+
 /* Everything that is stated, scaled, tiled, aggregated or not modelled. */
 static json_t *approximations(const struct strait_trial *p, const struct strait_breakdown *b,
                               const json_t *quality, const struct strait_row_context *c)
@@ -233,6 +250,7 @@ static json_t *approximations(const struct strait_trial *p, const struct strait_
         note(list, "%s", e->model->inferred);
     note_estimates(list, e);
     note_collectives(list, e);
+    note_statistics(list, p);
     if (strait_experiment_chooses(e, "collective", "nccl"))
         note(list,
              "NCCL's all-reduce follows its code for one accelerator a node, without LL128 and "

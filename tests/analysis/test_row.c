@@ -412,7 +412,39 @@ static void test_software(void)
     tear_down(&f);
 }
 
+/* Said where a codec would have ranks agree and the strategy has no exchange for it. */
+static void test_statistics(void)
+{
+    static const char note[] =
+        "each packet is coded by its own statistics: ranks of \"%s\" agree on none";
+    static const struct {
+        const char *strategy, *codec;
+        bool said;
+    } cases[] = {{"fedavg", "dynamiq", true},
+                 {"fedavg", "dynamiq:statistics=own", false},
+                 {"fedavg", "fp16", false},
+                 {"diloco", "dynamiq", false},
+                 {"elastic-diloco", "dynamiq", true}};
+    const struct strait_row_context context = {.backend = "fluid", .key = "k"};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        char text[128];
+        struct fixture f;
+        set_up(&f, "dynamiq");
+        f.experiment.strategy = strait_strategy_find(cases[i].strategy);
+        CU_ASSERT_EQUAL(strait_codec_spec_parse(&f.experiment.up.spec, cases[i].codec, NULL), 0);
+        snprintf(text, sizeof(text), note, cases[i].strategy);
+        strait_test_context("%s, %s", cases[i].strategy, cases[i].codec);
+        CU_ASSERT_EQUAL(notes(&f, &context, text), cases[i].said);
+        CU_ASSERT_EQUAL(
+            notes(&f, &context, "codec times are those of packets with their own statistics"),
+            strcmp(cases[i].strategy, "diloco") == 0);
+        tear_down(&f);
+    }
+    strait_test_context("%s", "");
+}
+
 static const struct strait_test tests[] = {
+    {"a strategy whose ranks agree on no statistics says so", test_statistics},
     {"each approximation is said where there is one, and only there", test_notes},
     {"constants of another job are said to be so", test_software},
     {"bytes go up and down, and the ratio is of what is compressed", test_bytes},

@@ -10,11 +10,10 @@
 
 const char *const strait_sums[] = {"decoded", "encoded", NULL};
 
-/* Not the double tree, whose hops do not know of how many ranks their sums are. */
 bool strait_all_reduce_agrees(enum strait_all_reduce how)
 {
     return how == STRAIT_AR_RING || how == STRAIT_AR_HALVING || how == STRAIT_AR_TREE ||
-           how == STRAIT_AR_ALL_TO_ALL || how == STRAIT_AR_PAT;
+           how == STRAIT_AR_ALL_TO_ALL || how == STRAIT_AR_PAT || how == STRAIT_AR_DOUBLE_TREE;
 }
 
 void strait_all_reduce(struct strait_rank *r, struct strait_group g, struct strait_codec *c,

@@ -44,10 +44,19 @@ static int parent(int n, int place)
     return up < n ? up : place - bit;
 }
 
+/* Whether a place's sums pass this one, or are its own. */
+static bool is_below(int n, int place, int top)
+{
+    while (place > 0 && place != top)
+        place = parent(n, place);
+    return place == top;
+}
+
 /* A rank in one of the trees. */
 struct node {
     struct strait_tensor *x; /* the half that the tree sums */
     int up, down[2], n_down; /* ranks; up -1: the root */
+    int n_sum;               /* ranks whose values are in what goes up */
     int channel;
 };
 
@@ -58,6 +67,8 @@ static struct node node_of(struct strait_rank *r, struct strait_group g, struct 
     struct node node = {.x = strait_slice(r, x, tree, N_TREES),
                         .up = me > 0 ? g.ranks[position_of(g.n, tree, parent(g.n, me))] : -1,
                         .channel = g.channel + tree};
+    for (int place = 0; place < g.n; place++)
+        node.n_sum += is_below(g.n, place, me);
     for (int place = 1; place < g.n; place++)
         if (parent(g.n, place) == me)
             node.down[node.n_down++] = g.ranks[position_of(g.n, tree, place)];
@@ -74,15 +85,15 @@ static void send_up(struct strait_rank *r, const struct node *t, struct strait_c
         strait_add(r, piece, theirs, 1);
     }
     if (t->up >= 0)
-        strait_send(r, t->up, t->channel, i, strait_encode(r, c, NAN, piece));
+        strait_send(r, t->up, t->channel, i, strait_encode_sum(r, c, t->n_sum, piece));
 }
 
 static void send_down(struct strait_rank *r, const struct node *t, struct strait_codec *c, int i,
                       int n)
 {
     struct strait_tensor *piece = strait_slice(r, t->x, i, n);
-    struct strait_packet *sum =
-        t->up < 0 ? strait_encode(r, c, NAN, piece) : strait_recv(r, t->up, t->channel).packet;
+    struct strait_packet *sum = t->up < 0 ? strait_encode_sum(r, c, t->n_sum, piece)
+                                          : strait_recv(r, t->up, t->channel).packet;
     for (int k = 0; k < t->n_down; k++)
         strait_send(r, t->down[k], t->channel, i, strait_keep(sum));
     strait_decode(r, piece, sum); /* the root too, so that all ranks have the same bits */

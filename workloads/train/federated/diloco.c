@@ -16,6 +16,7 @@ static void diloco(struct strait_rank *r)
     struct strait_group world = (int)strait_param(r, "order") == BY_NETWORK
                                     ? strait_group_of(r, strait_ring_order(r), n, MOVED)
                                     : strait_world(r, MOVED);
+    world.agreement = strait_statistics_of(r, strait_codec(r, "up"));
     struct strait_tensor *w = strait_tensor(r, STRAIT_WEIGHTS, 0, STRAIT_ALL_LAYERS);
     struct strait_tensor *momentum = strait_tensor(r, STRAIT_SCRATCH, 0, STRAIT_ALL_LAYERS);
     struct strait_tensor *update = strait_tensor(r, STRAIT_UPDATE, 0, STRAIT_ALL_LAYERS);
@@ -39,6 +40,8 @@ static int check(const struct strait_experiment *e, struct strait_error *err)
 
 static bool uses_stream(const struct strait_experiment *e, int src, int dst, int channel)
 {
+    if (channel == STRAIT_AGREEING)
+        return strait_codec_wants_statistics(&e->up.spec);
     return channel == MOVED && ((int)strait_experiment_param(e, "order") == BY_NETWORK ||
                                 dst == (src + 1) % e->n_ranks);
 }

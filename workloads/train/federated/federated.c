@@ -98,11 +98,16 @@ void strait_star_report_forever(struct strait_rank *r, enum strait_tensor_kind t
 void strait_average(struct strait_rank *r, struct strait_group g, struct strait_codec *c,
                     struct strait_tensor *x)
 {
+    if (g.n == 1)
+        return;
+    strait_agree_on_statistics(r, g, c, x);
     strait_reduce_scatter(r, g, c, x);
     struct strait_tensor *mine = strait_slice(r, x, (g.me + 1) % g.n, g.n);
-    if (g.n > 1)
-        strait_set(r, mine, mine, 1.0 / g.n);
-    strait_all_gather(r, g, c, x);
+    strait_set(r, mine, mine, 1.0 / g.n);
+    if (g.agreement) /* a mean lies where one rank's values do */
+        strait_all_gather_packet(r, g, strait_encode_sum(r, c, 1, mine), x);
+    else
+        strait_all_gather(r, g, c, x);
 }
 
 void strait_outer_step(struct strait_rank *r, struct strait_tensor *w, struct strait_tensor *m,

@@ -9,6 +9,7 @@ enum { PARAMETERS = 0 };
 static void localsgd(struct strait_rank *r)
 {
     struct strait_group world = strait_world(r, PARAMETERS);
+    world.agreement = strait_statistics_of(r, strait_codec(r, "up"));
     struct strait_tensor *w[2]; /* alternating, see strait_average; recorded values do not change */
     w[0] = strait_tensor(r, STRAIT_WEIGHTS, 0, STRAIT_ALL_LAYERS);
     w[1] = strait_trains(r) ? strait_like(r, w[0]) : w[0];
@@ -27,6 +28,8 @@ static int check(const struct strait_experiment *e, struct strait_error *err)
 
 static bool uses_stream(const struct strait_experiment *e, int src, int dst, int channel)
 {
+    if (channel == STRAIT_AGREEING)
+        return strait_codec_wants_statistics(&e->up.spec);
     return channel == PARAMETERS && dst == (src + 1) % e->n_ranks;
 }
 

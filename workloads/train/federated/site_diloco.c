@@ -35,6 +35,7 @@ static struct sites sites_of(struct strait_rank *r)
     const struct strait_sites sites = {e->n_ranks, site_of, &g};
     struct sites s = {.tree = strait_hierarchy_of(r, sites, PASSED_ON, BETWEEN)};
     s.ring = strait_group_of(r, s.tree.site.ranks, s.tree.site.n, INSIDE);
+    s.tree.leaders.agreement = strait_statistics_of(r, strait_codec(r, "up"));
     if (s.tree.leaders.me >= 0)
         s.weight = (double)s.tree.site.n * s.tree.leaders.n / e->n_ranks;
     return s;
@@ -86,6 +87,9 @@ static bool uses_stream(const struct strait_experiment *e, int src, int dst, int
 {
     const struct grouping g = {e->network, (int)strait_experiment_param(e, "site_size")};
     const struct strait_sites sites = {e->n_ranks, site_of, &g};
+    if (channel == STRAIT_AGREEING)
+        return strait_codec_wants_statistics(&e->up.spec) &&
+               strait_hierarchy_agrees(sites, src, dst);
     if (channel == INSIDE)
         return in_ring(&g, e->n_ranks, src, dst);
     if (channel == PASSED_ON && dst < src) /* a tree's leaves come after its root, which sends */

@@ -142,6 +142,7 @@ static struct streaming begin(struct strait_rank *r)
                           .n_inner = n_inner,
                           .period = n_inner > n ? n_inner : n,
                           .outer = (int)strait_param(r, "outer")};
+    s.world.agreement = strait_statistics_of(r, strait_codec(r, "up"));
     size_t *sizes = strait_alloc(r, m->n_layers, sizeof(*sizes));
     int *first = strait_alloc(r, (size_t)n + 1, sizeof(*first));
     for (size_t l = 0; l < m->n_layers; l++)
@@ -251,6 +252,8 @@ static int period(const struct strait_experiment *e)
 
 static bool uses_stream(const struct strait_experiment *e, int src, int dst, int channel)
 {
+    if (channel == STRAIT_AGREEING)
+        return strait_codec_wants_statistics(&e->up.spec);
     return channel == MOVED && dst == (src + 1) % e->n_ranks;
 }
 

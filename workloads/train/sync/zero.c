@@ -120,6 +120,8 @@ static struct zero begin(struct strait_rank *r)
                      .by_site = (int)strait_param(r, "again") == BY_SITE};
     if (z.sum == RING)
         z.reduce = strait_world(r, GRADIENT);
+    if (z.sum != TWO_LEVEL)
+        z.reduce.agreement = strait_statistics_of(r, strait_codec(r, "up"));
     if (z.by_site)
         z.site = neighbours(r);
     for (int u = 0, lo = 0; u < z.n; u++) {
@@ -183,6 +185,7 @@ static void sum_by_two_levels(struct strait_rank *lane, struct strait_tensor *x)
 
 static void sum(struct strait_rank *lane, const struct zero *z, struct strait_tensor *x)
 {
+    strait_agree_on_statistics(lane, z->reduce, strait_codec(lane, "up"), x);
     if (z->sum == TWO_LEVEL)
         sum_by_two_levels(lane, x);
     else if (z->sum == DIRECT)
@@ -332,6 +335,9 @@ static bool uses_stream(const struct strait_experiment *e, int src, int dst, int
         return ring || (int)strait_experiment_param(e, "sum") == DIRECT;
     case WEIGHTS:
         return ring;
+    case STRAIT_AGREEING:
+        return (int)strait_experiment_param(e, "sum") != TWO_LEVEL &&
+               strait_codec_wants_statistics(&e->up.spec);
     default:
         return channel == INSIDE && again_by_site && in_site(e, src, dst);
     }

@@ -3,6 +3,7 @@
 #pragma once
 #include "core/hash.h"
 #include "collective_cases.h"
+#include "workloads/train/federated/federated.h"
 
 #define AGREED_CODEC "{\"name\":\"dynamiq\",\"profile\":\"shards\"}"
 
@@ -24,7 +25,8 @@ static inline void sum_agreed(struct strait_rank *r, enum collective kind, struc
 static inline void check_agreed(struct strait_rank *r)
 {
     static const double MOST = 0.002;
-    static const enum collective kinds[] = {RING, HALVING, TREE, ALL_TO_ALL, PAT, SITES};
+    static const enum collective kinds[] = {RING,        HALVING, TREE, ALL_TO_ALL,
+                                            DOUBLE_TREE, PAT,     SITES};
     struct strait_tensor *plain = strait_tensor(r, STRAIT_GRADIENTS, 0, STRAIT_ALL_LAYERS);
     const struct strait_group world = strait_world(r, 0);
     strait_values(r, plain); /* recorded, like all */
@@ -57,4 +59,30 @@ static inline void check_agreed(struct strait_rank *r)
         }
         barrier(r);
     }
+}
+
+/* A mean lies where one rank's values do, not where the sum's are coded: values about 3 that differ
+ * by less than 1 cost no more than values about 0. Coded about the sum's 3 n, the mean of three
+ * would be off by more than its deviations are. */
+static inline void check_agreed_mean(struct strait_rank *r)
+{
+    static const double MOST = 0.06; /* of the deviations' squares, 5 bits a value */
+    struct strait_tensor *x = strait_tensor(r, STRAIT_GRADIENTS, 0, STRAIT_ALL_LAYERS);
+    struct strait_group world = strait_world(r, 0);
+    float *y = strait_values(r, x);
+    double off = 0, squares = 0;
+    for (size_t i = 0; i < strait_n_elems(x); i++)
+        y[i] = (float)(3 + cos(0.7 * (double)i + 0.1 * strait_me(r)));
+    world.agreement = strait_statistics_of(r, strait_codec(r, "up"));
+    strait_average(r, world, strait_codec(r, "up"), x);
+    y = strait_values(r, x);
+    for (size_t i = 0; i < strait_n_elems(x); i++) {
+        double mean = 0;
+        for (int k = 0; k < world.n; k++)
+            mean += cos(0.7 * (double)i + 0.1 * k) / world.n;
+        off += ((double)y[i] - 3 - mean) * ((double)y[i] - 3 - mean);
+        squares += mean * mean;
+    }
+    if (!(off <= MOST * squares))
+        complain(r, RING, "error of the mean", off / squares, MOST);
 }

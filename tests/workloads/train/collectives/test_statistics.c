@@ -77,10 +77,18 @@ static void bytes_of_rings(void)
 {
     static const int counts[] = {2, 3, 5, 8};
     static const char *const strategies[] = {
-        "\"name\":\"bsp\",\"rounds\":1", "\"name\":\"bsp\",\"rounds\":1,\"collective\":\"pat\"",
+        "\"name\":\"bsp\",\"rounds\":1",
+        "\"name\":\"bsp\",\"rounds\":1,\"collective\":\"pat\"",
         "\"name\":\"bsp\",\"rounds\":1,"
         "\"collective\":\"all_to_all\"",
         "\"name\":\"dear\",\"rounds\":1,\"fusion\":\"1 GB\"",
+        "\"name\":\"localsgd\",\"rounds\":1,\"local_steps\":1",
+        "\"name\":\"diloco\",\"rounds\":1,\"local_steps\":1",
+        "\"name\":\"diloco\",\"rounds\":1,\"local_steps\":1,\"order\":\"network\"",
+        "\"name\":\"streaming-diloco\",\"rounds\":1,\"local_steps\":1,\"fragments\":1,"
+        "\"overlap_steps\":0",
+        "\"name\":\"site-diloco\",\"rounds\":1,\"local_steps\":1,\"site_rounds\":1,"
+        "\"site_size\":1",
         "\"name\":\"fusion\",\"rounds\":1,\"bucket\":\"1 GB\""};
     for (size_t k = 0; k < 4; k++)
         for (size_t s = 0; s < sizeof(strategies) / sizeof(*strategies); s++) {
@@ -100,14 +108,50 @@ static void bytes_of_rings(void)
     strait_test_context("%s", "");
 }
 
+/* A double tree's halves go up and down n - 1 times each. Of ZeRO's gradients every part passes n - 1
+ * times, around a ring or to its owner, and so do the parameters, plain. */
+static void bytes_of_trees_and_parts(void)
+{
+    static const int counts[] = {3, 5, 6, 7};
+    static const char *const strategies[] = {
+        "\"name\":\"bsp\",\"rounds\":1,\"collective\":\"double_tree\"",
+        "\"name\":\"zero\",\"rounds\":1,\"stage\":1,\"unit\":\"1 GB\"",
+        "\"name\":\"zero\",\"rounds\":1,\"stage\":2,\"unit\":\"1 GB\",\"sum\":\"direct\""};
+    for (size_t k = 0; k < 4; k++)
+        for (int s = 0; s < 3; s++) {
+            const uint64_t n = (uint64_t)counts[k];
+            strait_test_context("%d ranks, %s", counts[k], strategies[s]);
+            struct strait_outcome o = run(counts[k], strategies[s], "", star, &strait_fluid, false);
+            const struct strait_model *m = o.experiment->model;
+            const struct counted c = count(m, s == 0 ? 2 : n);
+            const uint64_t sums = s == 0 ? 2 * c.parts_bytes : c.parts_bytes + 4 * m->n_elems;
+            CU_ASSERT_EQUAL(o.payload_bytes, (n - 1) * (2 * WORD * c.n_words + sums));
+            strait_outcome_free(&o);
+        }
+    strait_test_context("%s", "");
+}
+
+static void mean(void)
+{
+    for (int n = 2; n <= 7; n++) {
+        struct strait_outcome o = run_ranks(n, true, check_agreed_mean, AGREED_CODEC);
+        CU_ASSERT(o.payload_bytes > 0);
+        strait_outcome_free(&o);
+    }
+}
+
 /* Schedules that sum layers, buckets or partitions agree before each of their rings: two messages
  * more between any two ranks of three, for each of the 2 (n - 1) n = 12 of a ring. */
 static void schedules(void)
 {
     static const char *const strategies[] = {
-        "\"name\":\"wfbp\",\"rounds\":1", "\"name\":\"mgwfbp\",\"rounds\":1",
+        "\"name\":\"wfbp\",\"rounds\":1",
+        "\"name\":\"mgwfbp\",\"rounds\":1",
         "\"name\":\"fusion\",\"rounds\":1,\"style\":\"horovod\",\"bucket\":\"100 KB\"",
-        "\"name\":\"bytescheduler\",\"rounds\":1,\"partition\":\"100 KB\""};
+        "\"name\":\"bytescheduler\",\"rounds\":1,\"partition\":\"100 KB\"",
+        "\"name\":\"zero\",\"rounds\":1,\"stage\":2,\"unit\":\"100 KB\"",
+        "\"name\":\"streaming-diloco\",\"rounds\":1,\"local_steps\":4,\"fragments\":2,"
+        "\"overlap_steps\":1"};
     for (size_t s = 0; s < sizeof(strategies) / sizeof(*strategies); s++) {
         uint64_t n[2], bytes[2];
         strait_test_context("%s", strategies[s]);
@@ -175,6 +219,8 @@ static void own(void)
 
 static const struct strait_test tests[] = {
     {"bytes are those of words and of parts in the budget, at any number of ranks", bytes_of_rings},
+    {"a double tree and ZeRO's parts have the same budget", bytes_of_trees_and_parts},
+    {"a mean is coded about the values' mean, not the sum's", mean},
     {"schedules agree before each of their rings", schedules},
     {"sums are close and the same on all ranks, whichever way they are taken", sums},
     {"error feedback decodes by what was agreed", with_feedback},
