@@ -251,9 +251,10 @@ static json_t *approximations(const struct strait_trial *p, const struct strait_
     note_estimates(list, e);
     note_collectives(list, e);
     note_statistics(list, p);
-    if (strait_experiment_chooses(e, "collective", "nccl"))
+    if (strait_experiment_chooses(e, "collective", "nccl") ||
+        strait_experiment_chooses(e, "library", "nccl"))
         note(list,
-             "NCCL's all-reduce follows its code for one accelerator a node, without LL128 and "
+             "NCCL's collectives follow its code for one accelerator a node, without LL128 and "
              "with the room of its buffers unlimited: extrapolated, nothing was measured");
     if (e->graph)
         note(list, "replayed: a send of the trace ends when it is posted, the k-th from a rank to "

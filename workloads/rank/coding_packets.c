@@ -179,35 +179,63 @@ void strait_drop(struct strait_rank *r, struct strait_packet *p)
     strait_packet_drop(p);
 }
 
-/* In a run of sizes alone a packet has no data, and neither have its halves. */
+/* Bytes [at, at + n_bytes) of a packet, padded with zeros. In a run of sizes alone a packet has no
+ * data, and neither have its parts. */
+static struct strait_packet *cut(struct strait_rank *r, const struct strait_packet *p, size_t at,
+                                 size_t n_bytes, size_t raw_bytes)
+{
+    const size_t left_bytes = at < p->payload_bytes ? p->payload_bytes - at : 0;
+    struct strait_packet *part = strait_filler(r, n_bytes);
+    part->raw_bytes = raw_bytes;
+    part->codec_id = p->codec_id;
+    part->flags = p->flags;
+    part->bound = p->bound;
+    part->n_elems = p->n_elems;
+    memcpy(part->words, p->words, sizeof(p->words));
+    if (p->data && part->data && left_bytes > 0)
+        memcpy(part->data, p->data + at, left_bytes < n_bytes ? left_bytes : n_bytes);
+    return part;
+}
+
 struct strait_packet *strait_half(struct strait_rank *r, const struct strait_packet *p, int i,
                                   size_t padded_bytes)
 {
-    const size_t at = i == 0 ? 0 : padded_bytes / 2,
-                 n_bytes = i == 0 ? padded_bytes / 2 : padded_bytes - at,
-                 left_bytes = at < p->payload_bytes ? p->payload_bytes - at : 0;
-    struct strait_packet *half = strait_filler(r, n_bytes);
-    half->raw_bytes = i == 0 ? p->raw_bytes / 2 : p->raw_bytes - p->raw_bytes / 2;
-    half->codec_id = p->codec_id;
-    half->flags = p->flags;
-    half->bound = p->bound;
-    half->n_elems = p->n_elems;
-    memcpy(half->words, p->words, sizeof(p->words));
-    if (p->data && half->data)
-        memcpy(half->data, p->data + at, left_bytes < n_bytes ? left_bytes : n_bytes);
-    return half;
+    const size_t at = i == 0 ? 0 : padded_bytes / 2;
+    return cut(r, p, at, i == 0 ? padded_bytes / 2 : padded_bytes - at,
+               i == 0 ? p->raw_bytes / 2 : p->raw_bytes - p->raw_bytes / 2);
+}
+
+struct strait_packet *strait_piece(struct strait_rank *r, const struct strait_packet *p, size_t lo,
+                                   size_t hi)
+{
+    return cut(r, p, lo, hi - lo, lo == 0 ? p->raw_bytes : 0);
+}
+
+struct strait_packet *strait_empty_like(struct strait_rank *r, const struct strait_packet *piece,
+                                        size_t n_bytes)
+{
+    struct strait_packet *p = cut(r, piece, piece->payload_bytes, n_bytes, 0);
+    strait_rank_state_hold(strait_rank_state_of(r), (double)n_bytes);
+    return p;
+}
+
+void strait_put_piece(struct strait_rank *r, struct strait_packet *p, size_t at,
+                      struct strait_packet *taken)
+{
+    const size_t left_bytes = at < p->payload_bytes ? p->payload_bytes - at : 0,
+                 n_bytes = left_bytes < taken->payload_bytes ? left_bytes : taken->payload_bytes;
+    if (p->data && n_bytes > 0)
+        memcpy(p->data + at, taken->data, n_bytes);
+    p->raw_bytes += taken->raw_bytes;
+    strait_drop(r, taken);
 }
 
 struct strait_packet *strait_whole(struct strait_rank *r, struct strait_packet *const halves[2],
                                    size_t n_bytes)
 {
-    struct strait_packet *p = strait_half(r, halves[0], 0, 2 * n_bytes);
+    struct strait_packet *p = strait_empty_like(r, halves[0], n_bytes);
     const size_t first_bytes = halves[0]->payload_bytes;
-    p->raw_bytes = halves[0]->raw_bytes + halves[1]->raw_bytes;
-    if (p->data && n_bytes > first_bytes)
-        memcpy(p->data + first_bytes, halves[1]->data, n_bytes - first_bytes);
-    strait_rank_state_hold(strait_rank_state_of(r), (double)n_bytes);
-    strait_drop(r, halves[0]);
-    strait_drop(r, halves[1]);
+    strait_put_piece(r, p, 0, halves[0]);
+    strait_put_piece(r, p, first_bytes, halves[1]);
     return p;
 }

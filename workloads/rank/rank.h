@@ -322,6 +322,15 @@ struct strait_packet *strait_half(struct strait_rank *r, const struct strait_pac
 /** The packet of n_bytes again, from both halves, which it takes: they came from another rank. */
 struct strait_packet *strait_whole(struct strait_rank *r, struct strait_packet *const halves[2],
                                    size_t n_bytes);
+/** The same in any number of pieces: bytes [lo, hi) of a packet, zeros where it has ended. */
+struct strait_packet *strait_piece(struct strait_rank *r, const struct strait_packet *p, size_t lo,
+                                   size_t hi);
+/** A packet of n_bytes to be filled with its pieces, of which this is one. */
+struct strait_packet *strait_empty_like(struct strait_rank *r, const struct strait_packet *piece,
+                                        size_t n_bytes);
+/** Its bytes from `at` on, as far as p has room. */
+void strait_put_piece(struct strait_rank *r, struct strait_packet *p, size_t at,
+                      struct strait_packet *taken);
 struct strait_packet *strait_keep(struct strait_packet *p);
 void strait_drop(struct strait_rank *r, struct strait_packet *p);
 void strait_send(struct strait_rank *r, int dst, int channel, int tag, struct strait_packet *taken);

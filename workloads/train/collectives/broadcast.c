@@ -26,6 +26,8 @@ struct strait_packet *strait_broadcast_packet(struct strait_rank *r, struct stra
 {
     if (g.library == STRAIT_OPEN_MPI)
         return strait_broadcast_by_open_mpi(r, g, root, taken, n_bytes);
+    if (g.library == STRAIT_NCCL)
+        return strait_broadcast_by_nccl(r, g, root, taken, n_bytes);
     if (g.library == STRAIT_GLOO)
         return strait_broadcast_by_gloo(r, g, root, taken, n_bytes);
     const int place = strait_around(g.me - root, g.n); /* the root's is 0 */

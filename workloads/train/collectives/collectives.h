@@ -8,7 +8,7 @@
 #include "workloads/ask/strategy.h"
 
 /* Whose algorithms and messages the movers below take: our own, as each says, or a library's. */
-enum strait_library { STRAIT_TEXTBOOK, STRAIT_OPEN_MPI, STRAIT_GLOO };
+enum strait_library { STRAIT_TEXTBOOK, STRAIT_OPEN_MPI, STRAIT_NCCL, STRAIT_GLOO };
 
 struct strait_group { /* the ranks of a collective, and its channel */
     const int *ranks; /* n of them, in the order of the collective */
@@ -47,7 +47,7 @@ extern const char
     *const strait_scatter_libraries[]; /* with reduce-scatters: PyTorch's Gloo has none */
 #define STRAIT_LIBRARY_PARAMS STRAIT_LIBRARY_PARAMS_OF(STRAIT_GLOO, strait_libraries)
 #define STRAIT_SCATTER_LIBRARY_PARAMS                                                              \
-    STRAIT_LIBRARY_PARAMS_OF(STRAIT_OPEN_MPI, strait_scatter_libraries)
+    STRAIT_LIBRARY_PARAMS_OF(STRAIT_NCCL, strait_scatter_libraries)
 #define STRAIT_LIBRARY_PARAMS_OF(most, names)                                                      \
     {"library",           "whose algorithms and messages collectives take; none: those of strait", \
      STRAIT_PARAM_CHOICE, .min = 0,                                                                \
@@ -211,15 +211,19 @@ bool strait_library_uses(const struct strait_experiment *e, int channel, int dat
 /** A `carrier` of data on channel 0: a library has one connection for each pair, so that its
  *  answers wait behind data, and keep the connection from being idle. */
 int strait_library_carrier(const struct strait_experiment *e, int channel);
-/** A `needs_packets`: with such a library both directions of a link are full. */
 bool strait_has_library(const struct strait_experiment *e);
-/* NCCL's plan of a sum: at most two channels, each a ring or a tree. */
+/** A `needs_packets`: with such a library both directions of a link are full. */
+bool strait_library_needs_packets(const struct strait_experiment *e);
+/** Its all-reduce; not of STRAIT_TEXTBOOK. */
+enum strait_all_reduce strait_library_sum(enum strait_library library);
+/* NCCL's plan of a call: at most two channels, each a ring or a tree. */
 enum { STRAIT_NCCL_CHANNELS = 2 };
 struct strait_nccl_plan {
-    bool is_tree, is_ll; /* tree or ring; flags beside data (LL) or not (Simple) */
-    int n_channels;      /* 1 for small sums */
-    size_t chunk_elems;  /* of a ring's step */
-    double us;           /* what its tuning thinks that it takes */
+    bool is_tree, is_pat; /* else: a ring */
+    bool is_ll;           /* flags beside data (LL) or not (Simple) */
+    int n_channels;       /* 1 for small ones */
+    size_t chunk_bytes;   /* of a ring's step */
+    double us;            /* what its tuning thinks that it takes */
 };
 /** Its choice for n > 1 ranks of one accelerator each, by the slowest port of the network. */
 struct strait_nccl_plan strait_nccl_plan(const struct strait_network *network, int n,
@@ -227,6 +231,8 @@ struct strait_nccl_plan strait_nccl_plan(const struct strait_network *network, i
 /** Whether position src of n may send to dst on this channel, from the group's on. */
 bool strait_nccl_uses(const struct strait_network *network, int n, size_t n_elems, int channel,
                       int src, int dst);
+/** The same in any of its calls, whatever their sizes. */
+bool strait_nccl_may_use(int n, int channel, int src, int dst);
 /** Whether position src of n may send to dst in the first (0) or the second tree (1). */
 bool strait_double_tree_uses(int n, int tree, int src, int dst);
 /** Whether its hops are coded by statistics that ranks agree on, where the codec has any. */

@@ -32,6 +32,10 @@ void strait_gather_packets(struct strait_rank *r, struct strait_group g, struct 
         strait_gather_by_open_mpi(r, g, all, sizes_first ? 0 : all[g.me]->payload_bytes);
         return;
     }
+    if (g.library == STRAIT_NCCL) {
+        strait_gather_by_nccl(r, g, all, sizes_first);
+        return;
+    }
     if (g.library == STRAIT_GLOO) {
         strait_gather_with_gloo(r, g, all, sizes_first);
         return;

@@ -7,8 +7,8 @@
 /* Gloo's channels: data, words, and lanes' own (gloo_ring.h). */
 enum { GLOO = 3 };
 
-const char *const strait_libraries[] = {"none", "open_mpi", "gloo", NULL};
-const char *const strait_scatter_libraries[] = {"none", "open_mpi", NULL};
+const char *const strait_libraries[] = {"none", "open_mpi", "nccl", "gloo", NULL};
+const char *const strait_scatter_libraries[] = {"none", "open_mpi", "nccl", NULL};
 
 struct strait_group strait_world_by_library(struct strait_rank *r, int channel)
 {
@@ -37,6 +37,18 @@ bool strait_has_library(const struct strait_experiment *e)
     return (int)strait_experiment_param(e, "library") != STRAIT_TEXTBOOK;
 }
 
+bool strait_library_needs_packets(const struct strait_experiment *e)
+{
+    return strait_has_library(e) && !strait_experiment_chooses(e, "library", "nccl");
+}
+
+enum strait_all_reduce strait_library_sum(enum strait_library library)
+{
+    return library == STRAIT_GLOO   ? STRAIT_AR_GLOO
+           : library == STRAIT_NCCL ? STRAIT_AR_NCCL
+                                    : STRAIT_AR_OPEN_MPI;
+}
+
 int strait_library_carrier(const struct strait_experiment *e, int channel)
 {
     if (channel == GLOO + 1 && strait_experiment_chooses(e, "library", "gloo"))
@@ -46,8 +58,11 @@ int strait_library_carrier(const struct strait_experiment *e, int channel)
 
 bool strait_library_uses(const struct strait_experiment *e, int channel, int data, int src, int dst)
 {
-    const bool is_gloo = strait_experiment_chooses(e, "library", "gloo");
-    return strait_has_library(e) && src != dst &&
-           (is_gloo ? channel == GLOO || channel == GLOO + 1
-                    : channel == data || channel == STRAIT_ANSWERING);
+    if (!strait_has_library(e) || src == dst)
+        return false;
+    if (strait_experiment_chooses(e, "library", "nccl"))
+        return strait_nccl_may_use(e->n_ranks, channel - data, src, dst);
+    return strait_experiment_chooses(e, "library", "gloo")
+               ? channel == GLOO || channel == GLOO + 1
+               : channel == data || channel == STRAIT_ANSWERING;
 }

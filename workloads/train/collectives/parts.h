@@ -42,11 +42,30 @@ struct strait_packet *strait_broadcast_by_gloo(struct strait_rank *r, struct str
                                                size_t n_bytes);
 void strait_all_reduce_by_pat(struct strait_rank *r, struct strait_group g, struct strait_codec *c,
                               struct strait_tensor *x);
+/** Its halves: part me of x becomes the sum; goes to all. */
+void strait_reduce_scatter_by_pat(struct strait_rank *r, struct strait_group g,
+                                  struct strait_codec *c, struct strait_tensor *x);
+void strait_all_gather_by_pat(struct strait_rank *r, struct strait_group g, struct strait_codec *c,
+                              struct strait_tensor *x);
+/** All packets by PAT: take() gets that of the position so far behind this one. */
+void strait_gather_by_pat(struct strait_rank *r, struct strait_group g, struct strait_packet *mine,
+                          void (*take)(struct strait_rank *r, void *of, int behind,
+                                       struct strait_packet *packet),
+                          void *of);
 bool strait_pat_uses(int n, int src, int dst);
 void strait_all_reduce_by_open_mpi(struct strait_rank *r, struct strait_group g,
                                    struct strait_codec *c, struct strait_tensor *x);
 void strait_all_reduce_by_nccl(struct strait_rank *r, struct strait_group g,
                                struct strait_codec *none, struct strait_tensor *x);
+void strait_reduce_scatter_by_nccl(struct strait_rank *r, struct strait_group g,
+                                   struct strait_codec *none, struct strait_tensor *x);
+void strait_all_gather_by_nccl(struct strait_rank *r, struct strait_group g,
+                               struct strait_codec *none, struct strait_tensor *x);
+void strait_gather_by_nccl(struct strait_rank *r, struct strait_group g, struct strait_packet **all,
+                           bool sizes_first);
+struct strait_packet *strait_broadcast_by_nccl(struct strait_rank *r, struct strait_group g,
+                                               int root, struct strait_packet *taken,
+                                               size_t n_bytes);
 bool strait_halving_uses(int n, int src, int dst);
 void strait_all_reduce_to_owners(struct strait_rank *r, struct strait_group g,
                                  struct strait_codec *c, struct strait_tensor *x);

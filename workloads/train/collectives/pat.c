@@ -24,9 +24,8 @@ static struct strait_tensor *part(struct strait_rank *r, struct strait_group g,
     return strait_slice(r, x, strait_around(g.me - behind, g.n), g.n);
 }
 
-/* Part me of x becomes the sum. */
-static void scatter(struct strait_rank *r, struct strait_group g, struct strait_codec *c,
-                    struct strait_tensor *x)
+void strait_reduce_scatter_by_pat(struct strait_rank *r, struct strait_group g,
+                                  struct strait_codec *c, struct strait_tensor *x)
 {
     for (int d = 1; d < g.n; d *= 2) {
         for (int o = d; o < g.n; o += 2 * d)
@@ -43,33 +42,54 @@ static void scatter(struct strait_rank *r, struct strait_group g, struct strait_
     }
 }
 
-/* packets[o]: of the part whose owner is o before this rank. */
-static void gather(struct strait_rank *r, struct strait_group g, struct strait_codec *c,
-                   struct strait_tensor *x)
+void strait_gather_by_pat(struct strait_rank *r, struct strait_group g, struct strait_packet *mine,
+                          void (*take)(struct strait_rank *r, void *of, int behind,
+                                       struct strait_packet *packet),
+                          void *of)
 {
-    int d = 1, n_tasks = 0;
+    struct strait_packet **packets = strait_group_packets(r, &g);
+    int d = 1;
     while (d < g.n)
         d *= 2;
-    strait_group_packets(r, &g)[0] = strait_encode_sum(r, c, g.n, part(r, g, x, 0));
-    strait_group_tasks(r, &g)[n_tasks++] =
-        strait_decode_start(r, part(r, g, x, 0), strait_keep(strait_group_packets(r, &g)[0]));
+    packets[0] = mine;
     for (d /= 2; d > 0; d /= 2) {
         for (int o = 0; o + d < g.n; o += 2 * d)
             strait_send(r, g.ranks[strait_around(g.me + d, g.n)], g.channel, g.n + o,
-                        strait_keep(strait_group_packets(r, &g)[o]));
+                        strait_keep(packets[o]));
         for (int o = 0; o + d < g.n; o += 2 * d) {
             struct strait_message m =
                 strait_recv(r, g.ranks[strait_around(g.me - d, g.n)], g.channel);
             assert(m.tag == g.n + o);
-            strait_group_packets(r, &g)[o + d] = strait_keep(m.packet);
-            strait_group_tasks(r, &g)[n_tasks++] =
-                strait_decode_start(r, part(r, g, x, o + d), m.packet);
+            packets[o + d] = strait_keep(m.packet);
+            take(r, of, o + d, m.packet);
         }
     }
-    for (int i = 0; i < n_tasks; i++)
-        strait_wait(r, strait_group_tasks(r, &g)[i]);
     for (int o = 0; o < g.n; o++)
-        strait_drop(r, strait_group_packets(r, &g)[o]);
+        strait_drop(r, packets[o]);
+}
+
+struct decoding {
+    const struct strait_group *g;
+    struct strait_tensor *x;
+    int n_tasks;
+};
+
+static void decode(struct strait_rank *r, void *of, int behind, struct strait_packet *packet)
+{
+    struct decoding *d = of;
+    strait_group_tasks(r, d->g)[d->n_tasks++] =
+        strait_decode_start(r, part(r, *d->g, d->x, behind), packet);
+}
+
+void strait_all_gather_by_pat(struct strait_rank *r, struct strait_group g, struct strait_codec *c,
+                              struct strait_tensor *x)
+{
+    struct decoding d = {&g, x, 0};
+    struct strait_packet *mine = strait_encode_sum(r, c, g.n, part(r, g, x, 0));
+    decode(r, &d, 0, strait_keep(mine));
+    strait_gather_by_pat(r, g, mine, decode, &d);
+    for (int i = 0; i < d.n_tasks; i++)
+        strait_wait(r, strait_group_tasks(r, &g)[i]);
 }
 
 void strait_all_reduce_by_pat(struct strait_rank *r, struct strait_group g, struct strait_codec *c,
@@ -77,8 +97,8 @@ void strait_all_reduce_by_pat(struct strait_rank *r, struct strait_group g, stru
 {
     if (g.n == 1)
         return;
-    scatter(r, g, c, x);
-    gather(r, g, c, x);
+    strait_reduce_scatter_by_pat(r, g, c, x);
+    strait_all_gather_by_pat(r, g, c, x);
 }
 
 bool strait_pat_uses(int n, int src, int dst)

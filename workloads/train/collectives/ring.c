@@ -26,6 +26,10 @@ void strait_reduce_scatter(struct strait_rank *r, struct strait_group g, struct 
         strait_reduce_scatter_by_open_mpi(r, g, c, x);
         return;
     }
+    if (g.library == STRAIT_NCCL) {
+        strait_reduce_scatter_by_nccl(r, g, c, x);
+        return;
+    }
     const int next = g.ranks[strait_around(g.me + 1, g.n)],
               previous = g.ranks[strait_around(g.me - 1, g.n)];
     struct strait_slice_room rooms[2];
@@ -71,7 +75,9 @@ void strait_all_gather(struct strait_rank *r, struct strait_group g, struct stra
                        struct strait_tensor *x)
 {
     struct strait_slice_room room;
-    if (g.n > 1)
+    if (g.library == STRAIT_NCCL)
+        strait_all_gather_by_nccl(r, g, c, x);
+    else if (g.n > 1)
         strait_all_gather_packet(
             r, g,
             strait_encode_sum(r, c, g.n,

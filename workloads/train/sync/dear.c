@@ -162,7 +162,9 @@ static int check(const struct strait_experiment *e, struct strait_error *err)
     const double least = strait_experiment_param(e, "fusion_min"),
                  most = strait_experiment_param(e, "fusion_max");
     if (least < most && strait_has_library(e))
-        return strait_all_reduce_check(e, STRAIT_AR_OPEN_MPI, "open_mpi", err);
+        return strait_all_reduce_check(e, STRAIT_AR_OPEN_MPI,
+                                       strait_libraries[(int)strait_experiment_param(e, "library")],
+                                       err);
     if (least < most && (int)strait_experiment_param(e, "sums") == STRAIT_SUMS_ENCODED)
         return strait_all_reduce_check(e, STRAIT_AR_RING_ENCODED, "sums encoded", err);
     if (least < most)
@@ -208,7 +210,7 @@ const struct strait_strategy strait_strategy_dear = {
     .check = check,
     .uses_stream = uses_stream,
     .carrier = strait_library_carrier,
-    .needs_packets = strait_has_library,
+    .needs_packets = strait_library_needs_packets,
     .period = period,
     .rank_main = dear,
 };

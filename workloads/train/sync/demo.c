@@ -54,7 +54,7 @@ const struct strait_strategy strait_strategy_demo = {
     STRAIT_PARAMS(params),
     .uses_stream = strait_gathering_uses_stream,
     .carrier = strait_library_carrier,
-    .needs_packets = strait_has_library,
+    .needs_packets = strait_library_needs_packets,
     .period = strait_strategy_repeats,
     .rank_main = demo,
 };

@@ -102,7 +102,7 @@ const struct strait_strategy strait_strategy_dgc = {
     .check = check,
     .uses_stream = strait_gathering_uses_stream,
     .carrier = strait_library_carrier,
-    .needs_packets = strait_has_library,
+    .needs_packets = strait_library_needs_packets,
     .period = period,
     .rank_main = dgc,
 };

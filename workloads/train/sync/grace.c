@@ -71,8 +71,7 @@ static void exchange(struct strait_rank *lane, struct grace *g, int row, int tur
     case AUTO:
     case ALL_REDUCE: /* plain values, or encoded tensors added encoded */
         strait_all_reduce(lane, g->world, g->codec, gradient,
-                          g->world.library == STRAIT_OPEN_MPI ? STRAIT_AR_OPEN_MPI
-                          : g->world.library == STRAIT_GLOO   ? STRAIT_AR_GLOO
+                          g->world.library != STRAIT_TEXTBOOK ? strait_library_sum(g->world.library)
                           : strait_sends_views(g->codec)      ? STRAIT_AR_RING
                                                               : STRAIT_AR_RING_ENCODED);
         return;
@@ -213,8 +212,7 @@ static int check(const struct strait_experiment *e, struct strait_error *err)
     const enum exchange how = asked_for(e);
     const int library = (int)strait_experiment_param(e, "library");
     if (library != STRAIT_TEXTBOOK && how == ALL_REDUCE)
-        return strait_all_reduce_check(e,
-                                       library == STRAIT_GLOO ? STRAIT_AR_GLOO : STRAIT_AR_OPEN_MPI,
+        return strait_all_reduce_check(e, strait_library_sum((enum strait_library)library),
                                        strait_libraries[library], err);
     if (library != STRAIT_TEXTBOOK && how == ALL_TO_ALL)
         return strait_refuse_at(err, e->file, "/strategy/library",
@@ -289,7 +287,7 @@ const struct strait_strategy strait_strategy_grace = {
     .check = check,
     .uses_stream = uses_stream,
     .carrier = strait_library_carrier,
-    .needs_packets = strait_has_library,
+    .needs_packets = strait_library_needs_packets,
     .period = strait_strategy_repeats,
     .rank_main = grace,
 };
