@@ -95,17 +95,19 @@ static int make_plan(struct strait_session *r, struct strait_error *err)
                            err);
 }
 
-/* Of tasks that train the same for real, the first is checked: it opens the data. */
-static bool trains_as_before(const json_t *resolved, const json_t *before)
+bool strait_session_trains_alike(const json_t *a, const json_t *b)
 {
     static const char *const keys[] = {"training", "model", "clients", "strategy"};
-    for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
-        if (!json_equal(json_object_get(resolved, keys[i]), json_object_get(before, keys[i])))
+    for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
+        const json_t *x = json_object_get(a, keys[i]), *y = json_object_get(b, keys[i]);
+        if (x != y && !json_equal(x, y)) /* both may lack a model; nothing equals NULL to jansson */
             return false;
-    return true;
+    }
+    return a && b;
 }
 
-/* Report what this host cannot do, and what cannot be trained, before the first point runs. */
+/* Report what this host cannot do, and what cannot be trained, before the first point runs. Of
+ * points that train alike the first is checked, since it opens the data. */
 static int check_host(const struct strait_session *r, struct strait_error *err)
 {
     const json_t *trained = NULL;
@@ -114,7 +116,8 @@ static int check_host(const struct strait_session *r, struct strait_error *err)
         const struct strait_task_plan *task = &r->plan.tasks[i];
         const bool trains = json_object_get(task->resolved, "training") != NULL;
         if (task->repeat > 0 || (r->afar && task->backend == &strait_emu) ||
-            (!task->backend->is_measured && (!trains || trains_as_before(task->resolved, trained))))
+            (!task->backend->is_measured &&
+             (!trains || strait_session_trains_alike(task->resolved, trained))))
             continue;
         trained = trains ? task->resolved : trained;
         struct strait_experiment *e = NULL;

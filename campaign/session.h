@@ -20,3 +20,5 @@ void strait_session_release(struct strait_session *r);
 /** The rows of one backend (NULL: all), in the order of the plan: a new array. */
 json_t *strait_session_rows(const struct strait_session *r, const struct strait_backend *backend);
 bool strait_session_is_both(const struct strait_session *r);
+/** Whether two resolved points train the same tensors on the same data, whatever their codecs. */
+bool strait_session_trains_alike(const json_t *a, const json_t *b);
