@@ -17,7 +17,7 @@
 #include "cli/kit/tolerance.h"
 #include "plot_default.h"
 
-enum { PATH_CHARS = 4000 };
+enum { PATH_CHARS = 4000, MOST_IN_A_PLANE = 12 };
 
 /* The break-even records of the run that these rows are of. */
 static json_t *breakevens_of(const struct strait_store *store, const json_t *rows)
@@ -146,7 +146,8 @@ static int name_index(const char *const *names, const char *name)
 
 /* --- any other question ------------------------------------------------------------------- */
 
-static const char *const kinds[] = {"lines", "heat", "phases", "residuals", NULL};
+/* In the order of enum strait_figure_kind; the last is none of these figures. */
+static const char *const kinds[] = {"lines", "heat", "phases", "residuals", "codecs", NULL};
 static const char *const styles[] = {"screen", "paper", "slides", NULL};
 
 static bool has_seeds(const json_t *rows)
@@ -247,6 +248,32 @@ static int plot_search(struct asked *a, enum strait_plot_y y, const struct strai
     return plot_any(&search, store, rows, true, err);
 }
 
+/* Those pictures themselves have one style, and no PDF: others show the same. */
+static bool has_own_style(const struct asked *a)
+{
+    return a->style || (a->end && strcmp(a->end, "pdf") == 0);
+}
+
+/* Scores of many codecs, a line each. */
+static int plot_codecs(struct asked *a, enum strait_plot_y y, const json_t *all,
+                       struct strait_error *err)
+{
+    if (a->x || a->series || a->facets.n > 0 || a->log || a->where.n > 0 || has_own_style(a))
+        return strait_error_set(err, STRAIT_ERR_USAGE, "plot",
+                                "expected --y and --out alone beside --kind codecs, as .png");
+    if (y != STRAIT_PLOT_ACCURACY && y != STRAIT_PLOT_LOSS)
+        return strait_error_set(err, STRAIT_ERR_USAGE, "plot",
+                                "expected --y accuracy or loss with --kind codecs");
+    if (!a->out)
+        snprintf(a->base, sizeof(a->base), "%s/codecs", a->folder);
+    json_t *rows = strait_rows_select(all, "", NULL);
+    const int status = strait_plot_codecs(a->base, rows, y, NULL, err);
+    json_decref(rows);
+    if (status == 0)
+        printf("%s.png\n%s.svg\n", a->base, a->base);
+    return status;
+}
+
 static int plot_named(struct asked *a, enum strait_plot_y y, const struct strait_store *store,
                       const json_t *rows, struct strait_error *err)
 {
@@ -260,6 +287,8 @@ static int plot_named(struct asked *a, enum strait_plot_y y, const struct strait
         y = (enum strait_plot_y)strait_rows_trained_y(rows);
         if (!a->x && strait_rows_are_search(rows))
             return plot_search(a, y, store, rows, err);
+        if (!a->x && strait_rows_n_codecs(rows) > MOST_IN_A_PLANE)
+            return plot_codecs(a, y, rows, err);
     }
     if (!a->out)
         snprintf(a->base, sizeof(a->base), "%s/%s", a->folder, bases[y]);
@@ -344,7 +373,7 @@ static int check_words(const struct asked *a, const struct strait_store *store, 
 static int check_asked(struct asked *a, struct strait_error *err)
 {
     static const char *const logs[] = {"x", "y", "x,y", "y,x", "none", NULL};
-    if (check_name("kind", a->kind, kinds, "lines, heat, phases or residuals", err) != 0 ||
+    if (check_name("kind", a->kind, kinds, "lines, heat, phases, residuals or codecs", err) != 0 ||
         check_name("style", a->style, styles, "screen, paper or slides", err) != 0 ||
         check_name("log", a->log, logs, "x, y, x,y or none", err) != 0)
         return -1;
@@ -362,12 +391,6 @@ static bool is_named(const struct asked *a)
 {
     return a->y.n <= 1 && (a->y.n == 0 || a->y.items[0][0] != '/') && (!a->x || a->x[0] != '/') &&
            !a->series && a->facets.n == 0 && !a->log && !a->kind && a->where.n == 0;
-}
-
-/* Those pictures themselves have one style, and no PDF: others show the same. */
-static bool has_own_style(const struct asked *a)
-{
-    return a->style || (a->end && strcmp(a->end, "pdf") == 0);
 }
 
 static int plot_styled(struct asked *a, const struct strait_store *store, const json_t *rows,
@@ -389,7 +412,12 @@ static int plot(struct asked *a, struct strait_error *err)
     if (strait_results_open(&store, a->folder, err) != 0)
         return -1;
     json_t *rows = strait_store_rows(store);
+    const int trained_y = a->y.n > 0                         ? y
+                          : strait_rows_trained_y(rows) >= 0 ? strait_rows_trained_y(rows)
+                                                             : STRAIT_PLOT_ACCURACY;
     const int status = check_words(a, store, rows, err) != 0 ? -1
+                       : a->kind && strcmp(a->kind, "codecs") == 0
+                           ? plot_codecs(a, (enum strait_plot_y)trained_y, rows, err)
                        : is_named(a) && !has_own_style(a)
                            ? plot_named(a, (enum strait_plot_y)y, store, rows, err)
                            : plot_styled(a, store, rows, err);
@@ -409,7 +437,10 @@ static const char notes[] =
     "\n"
     "Where runs trained for real, --y accuracy, loss and time_to_accuracy draw a\n"
     "point for each codec over the bytes that it sent (--x bytes) or its time (--x\n"
-    "time). Other runs have the recorded accuracy, as a trade-off does.\n"
+    "time). Other runs have the recorded accuracy, as a trade-off does. --kind codecs\n"
+    "has a line a codec: its score, bytes and time, with and without error feedback;\n"
+    "above twelve codecs that is what is drawn.\n"
+    "  strait plot results/grace-accuracy --kind codecs\n"
     "  strait plot results/grace-accuracy --y accuracy\n"
     "  strait plot results/tradeoff --x time\n"
     "\n"
@@ -446,7 +477,8 @@ int strait_command_plot(int argc, char **argv)
         {"facet", 0, STRAIT_OPTION_TEXTS, &a.facets, "/POINTER", "the setting that makes panels"},
         {"where", 0, STRAIT_OPTION_TEXTS, &a.where, "/POINTER=VALUE", "rows with this value only"},
         {"log", 0, STRAIT_OPTION_TEXT, &a.log, "AXES", "logarithmic: x, y, x,y or none"},
-        {"kind", 0, STRAIT_OPTION_TEXT, &a.kind, "KIND", "lines, heat, phases or residuals"},
+        {"kind", 0, STRAIT_OPTION_TEXT, &a.kind, "KIND",
+         "lines, heat, phases, residuals or codecs"},
         {"style", 0, STRAIT_OPTION_TEXT, &a.style, "STYLE", "screen (default), paper or slides"},
         {"columns", 0, STRAIT_OPTION_COUNT, &a.n_columns, "N",
          "style paper: columns of the page, 1 or 2 (2)"}};

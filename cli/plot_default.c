@@ -90,3 +90,15 @@ bool strait_rows_are_search(const json_t *rows)
     }
     return n_rates >= MIN_RATES;
 }
+
+size_t strait_rows_n_codecs(const json_t *rows)
+{
+    json_t *keys = json_object();
+    size_t i;
+    json_t *row;
+    json_array_foreach (rows, i, row)
+        json_object_set_new(keys, strait_text_of(row, "codec_key"), json_true());
+    const size_t n = json_object_size(keys);
+    json_decref(keys);
+    return n;
+}

@@ -16,3 +16,5 @@ int strait_rows_trained_y(const json_t *rows);
 /** Whether rows of a task differ in their learning rates, at least three, and not in bytes: accuracy
  *  against bytes would be one column of points. */
 bool strait_rows_are_search(const json_t *rows);
+/** How many codecs they have, or ways to set them. */
+size_t strait_rows_n_codecs(const json_t *rows);

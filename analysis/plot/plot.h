@@ -30,6 +30,13 @@ int strait_plot_scaling(const char *path, const json_t *rows, const json_t *brea
 int strait_plot_training(const char *path, const json_t *rows, enum strait_plot_y y, bool by_time,
                          const char *title, struct strait_error *err);
 
+/** Plot what strait_plot_training does where codecs are many: a line a codec with its score, bytes
+ *  and time, without error feedback and with it, side by side for four tasks or settings at most.
+ *  In:      y  STRAIT_PLOT_ACCURACY or STRAIT_PLOT_LOSS
+ *  Returns: as above */
+int strait_plot_codecs(const char *path, const json_t *rows, enum strait_plot_y y,
+                       const char *title, struct strait_error *err);
+
 /** Plot predicted and measured bars of every phase, a panel for each pair; above twelve pairs,
  *  points around the diagonal.
  *  In:      comparison  of strait_compare */

@@ -35,7 +35,7 @@ static const struct {
     {"/strategy/name", NULL, "strategies"},
     {"/training/task", NULL, "tasks"},
     {"--completion", "bash zsh fish", NULL},
-    {"--kind", "lines heat phases residuals", NULL},
+    {"--kind", "lines heat phases residuals codecs", NULL},
     {"--style", "screen paper slides", NULL},
     {"--log", "x y x,y none", NULL},
 };
