@@ -1,6 +1,7 @@
 """claims_rows.py STRAIT KEPT FOLDER [--plan] [--within SECONDS]: run every command of a file of kept
 rows again, into folders below FOLDER, and keep the new rows as each command ends. A run that was
 stopped goes on: finished points stay in the command's folder, whose name is the command's hash.
+A point that diverges has no row: strait names it and ends with status 1, and the others are kept.
 
 First a line for each command says what is left of it: rows, and an estimate, by what those of the
 folder took, else the kept ones, else by the training alone, to which codecs come. --plan ends
@@ -24,6 +25,12 @@ def rows_of(folder):
                     row = json.loads(line)
                     rows[row["key"]] = row
     return list(rows.values())
+
+
+def has_ended(folder):
+    """Whether the folder's last record says that all points were tried."""
+    with open(f"{folder}/results.jsonl") as f:
+        return f.read().splitlines()[-1].startswith('{"record":"end"')
 
 
 def took_s(rows):
@@ -76,7 +83,9 @@ def main():
             print(f"left for another time: {command}", file=sys.stderr)
             continue
         run = [strait] + shlex.split(command)[1:] + ["--no-break-even", "--out", out]
-        subprocess.run(run, check=True)
+        status = subprocess.run(run).returncode
+        if status not in (0, 1) or not has_ended(out):
+            sys.exit(f"claims-rows: status {status} of: {shlex.join(run)}")
         keep = [strait, "compare", "--claims", out, "--keep", kept]
         subprocess.run(keep, check=True, stdout=subprocess.DEVNULL)
 
