@@ -80,7 +80,8 @@ void golden_open(struct golden *g, const char *name, const char *backend)
     const char *const write = getenv("STRAIT_WRITE_GOLDEN");
     *g = (struct golden){.writes = write != NULL,
                          .all_anew = write && strcmp(write, "all") == 0,
-                         .live = strcmp(name, "live") == 0 || strcmp(name, "scored") == 0};
+                         .live = strcmp(name, "live") == 0 || strcmp(name, "scored") == 0 ||
+                                 strcmp(name, "trained") == 0};
     snprintf(file, sizeof(file), "tests/golden/rows/%s.%s", name, backend);
     g->f = fopen(DATA(file), g->all_anew ? "w" : write ? "r+" : "r");
     CU_ASSERT_PTR_NOT_NULL_FATAL(g->f);
