@@ -385,7 +385,7 @@ static int run(const struct strait_usage *usage, struct calibrate *c,
     const char **words = calloc((size_t)argc + 1, sizeof(*words));
     bool help;
     struct strait_error err = {0};
-    size_t n_words = 0;
+    size_t n_words;
     if (!words)
         strait_error_memory(&err, c->command);
     strait_command_begins_again();

@@ -75,13 +75,12 @@ static void take_line(struct strait_net_crew *c, struct strait_net_part *p,
     s->n = 0;
 }
 
+/* What is there by now; a signal, or nothing more to read, ends it until the next poll. */
 static void drain(struct strait_net_crew *c, struct strait_net_part *p, struct strait_net_stream *s)
 {
     char chunk[4096];
     ssize_t n;
     while (s->fd >= 0 && (n = read(s->fd, chunk, sizeof(chunk))) != 0) {
-        if (n < 0 && errno == EINTR)
-            continue;
         if (n < 0)
             return;
         for (ssize_t i = 0; i < n; i++) {

@@ -54,13 +54,12 @@ static void put_line(const struct copy *c, struct pipe_end *p)
     p->n = 0;
 }
 
+/* What is there by now; a signal, or nothing more to read, ends it until the next poll. */
 static void drain(const struct copy *c, struct pipe_end *p)
 {
     char chunk[4096];
     ssize_t n;
     while (p->fd >= 0 && (n = read(p->fd, chunk, sizeof(chunk))) != 0) {
-        if (n < 0 && errno == EINTR)
-            continue;
         if (n < 0)
             break;
         for (ssize_t i = 0; i < n; i++) {

@@ -290,6 +290,60 @@ static void of_another_version(void)
     }
 }
 
+/* What the header says of versions that are others now, a sentence each; which program it was counts
+ * where the commit is the same, or not known. */
+static void what_has_changed(void)
+{
+    static const struct {
+        const char *keys[2], *says;
+    } cases[] = {{{NULL}, ""},
+                 {{"strait"}, "strait: strait was else, is " STRAIT_VERSION "\n"},
+                 {{"program"}, "strait: the program was else, is %p\n"},
+                 {{"commit", "program"}, "strait: the commit was else, is %c\n"},
+                 {{"simgrid"}, "strait: SimGrid was else, is %s\n"},
+                 {{"hash"}, "strait: the profile was else, is %h; that of the results is used\n"}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        char path[160], wanted[256] = "";
+        struct strait_store *store;
+        begin();
+        snprintf(path, sizeof(path), "%s/r", program.folder);
+        CU_ASSERT_EQUAL_FATAL(strait_store_open(&store, path, true, NULL), 0);
+        json_t *header = json_deep_copy(strait_store_header(store)),
+               *versions = json_object_get(header, "versions"),
+               *profile = json_object_get(header, "profile");
+        const char *percent = strchr(cases[i].says, '%');
+        const char *now =
+            !percent            ? ""
+            : percent[1] == 'h' ? json_string_value(json_object_get(profile, "hash"))
+            : percent[1] == 'p' ? json_string_value(json_object_get(versions, "program"))
+            : percent[1] == 'c' ? json_string_value(json_object_get(versions, "commit"))
+                                : json_string_value(json_object_get(versions, "simgrid"));
+        if (percent)
+            snprintf(wanted, sizeof(wanted), "%.*s%s%s", (int)(percent - cases[i].says),
+                     cases[i].says, now, percent + 2);
+        else
+            snprintf(wanted, sizeof(wanted), "%s", cases[i].says);
+        for (size_t k = 0; k < 2 && cases[i].keys[k]; k++)
+            json_object_set_new(strcmp(cases[i].keys[k], "hash") == 0 ? profile : versions,
+                                cases[i].keys[k], json_string("else"));
+        json_object_del(header, "check");
+        CU_ASSERT_EQUAL(strait_store_begin(store, header, NULL), 0);
+        json_t *rows = strait_store_rows(store), *row = json_copy(json_array_get(rows, 0));
+        json_object_del(row, "check");
+        CU_ASSERT_EQUAL(strait_store_add(store, row, NULL), 0);
+        json_decref(row);
+        json_decref(rows);
+        strait_store_free(store);
+        struct said s = CALL("rerun", "r");
+        strait_test_context("%s", cases[i].keys[0] ? cases[i].keys[0] : "");
+        CU_ASSERT_EQUAL(s.status, 0);
+        CU_ASSERT_STRING_EQUAL(s.err, wanted);
+        said_release(&s);
+        json_decref(header);
+        program_tear_down(&program);
+    }
+}
+
 /* A page with the title as text, its charts and a round; no second run spoils it. */
 static void reported(void)
 {
@@ -334,5 +388,6 @@ static const struct strait_test tests[] = {
     {"rows with sizes as they are sent are run again with these", sent_sizes},
     {"a result of another version is refused by its folder's name", of_another_version},
     {"of many differences twenty are shown", many_differences},
+    {"what computed the rows and is another now is said", what_has_changed},
 };
 STRAIT_SUITE("cli/cli_export", tests);

@@ -1,0 +1,13 @@
+/* Wrong command lines: commands that read results. */
+#include "tests/kit/failing/bad_lines.h"
+#include "tests/kit/suite.h"
+
+static void lines(void)
+{
+    bad_lines_of("results.txt", 39);
+}
+
+static const struct strait_test tests[] = {
+    {"each wrong command line gives its one line and its status", lines},
+};
+STRAIT_SUITE("cli/bad/bad_results", tests);
