@@ -34,7 +34,6 @@ static const struct {
     {"/codec/name", NULL, "codecs"},
     {"/strategy/name", NULL, "strategies"},
     {"/training/task", NULL, "tasks"},
-    {"--completion", "bash zsh fish", NULL},
     {"--kind", "lines heat phases residuals codecs", NULL},
     {"--style", "screen paper slides", NULL},
     {"--log", "x y x,y none", NULL},

@@ -1,6 +1,8 @@
 /* strait attention from outside: its ways, its weights, what it refuses. */
 #include <jansson.h>
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include "tests/kit/program.h"
 
@@ -46,6 +48,88 @@ static void ways(void)
     CU_ASSERT_EQUAL(n_bits, 8);
     CU_ASSERT_EQUAL(n_both, 8);
     CU_ASSERT_EQUAL(n, 29);
+    said_release(&s);
+    program_tear_down(&program);
+}
+
+/* The table of a run, from the losses, shares and counts of the same run as JSON: a doubled weight
+ * makes attention steeper, so that approximations differ. The first of each axis from which on all
+ * are within 1 % of full attention is named below it. */
+static void from_the_same_losses(void)
+{
+    static const struct {
+        const char *name;
+        size_t first, n;
+        unsigned values[8];
+    } axes[] = {{"top-k tokens", 1, 7, {1, 2, 4, 8, 16, 32, 64}},
+                {"directions of keys", 8, 5, {1, 2, 4, 8, 16}},
+                {"bits of keys and values", 13, 8, {1, 2, 3, 4, 5, 6, 7, 8}}};
+    static const unsigned both[][3] = {{16, 1, 0},  {16, 2, 0}, {16, 4, 0}, {16, 8, 0},
+                                       {16, 16, 0}, {16, 0, 1}, {16, 0, 2}, {16, 0, 4}};
+    double loss[29], share[29], as_full[29];
+    size_t n_bytes, n = 0;
+    char *rest;
+    program_set_up(&program);
+    struct said s = ATTENTION("--steps", "1", "--weights", "w.f32");
+    CU_ASSERT_EQUAL_FATAL(s.status, 0);
+    said_release(&s);
+    char *bytes = program_read_bytes(&program, "w.f32", &n_bytes);
+    for (size_t i = 0; i < n_bytes / 4; i++) {
+        float w;
+        memcpy(&w, bytes + 4 * i, 4);
+        w *= 4;
+        memcpy(bytes + 4 * i, &w, 4);
+    }
+    program_write_bytes(&program, "w.f32", bytes, n_bytes);
+    free(bytes);
+    s = ATTENTION("--weights", "w.f32", "--json");
+    for (char *line = strtok_r(s.out, "\n", &rest); line && n < 29;
+         line = strtok_r(NULL, "\n", &rest), n++) {
+        json_t *record = json_loads(line, 0, NULL);
+        unsigned way[3] = {0};
+        for (size_t a = 0; a < 3; a++)
+            if (n >= axes[a].first && n < axes[a].first + axes[a].n)
+                way[a] = axes[a].values[n - axes[a].first];
+        if (n >= 21)
+            memcpy(way, both[n - 21], sizeof(way));
+        strait_test_context("way %zu", n);
+        CU_ASSERT_EQUAL(number(record, "top_k"), way[0]);
+        CU_ASSERT_EQUAL(number(record, "rank"), way[1]);
+        CU_ASSERT_EQUAL(number(record, "bits"), way[2]);
+        loss[n] = number(record, "loss");
+        share[n] = number(record, "accuracy");
+        as_full[n] = number(record, "agreement");
+        json_decref(record);
+    }
+    CU_ASSERT_EQUAL_FATAL(n, 29);
+    said_release(&s);
+    s = ATTENTION("--weights", "w.f32", "--wide");
+    CU_ASSERT_EQUAL(s.status, 0);
+    char *to = s.out;
+    for (const char *from = s.out; *from; from++)
+        if (*from != ' ' || (to > s.out && to[-1] != ' '))
+            *to++ = *from;
+    *to = '\0';
+    for (size_t i = 0; i < n; i++) {
+        char row[128];
+        snprintf(row, sizeof(row), " %.4f %.4f %+.2f %% %.2f %% %.2f %%\n", loss[i], exp(loss[i]),
+                 100 * (exp(loss[i] - loss[0]) - 1), 100 * share[i], 100 * as_full[i]);
+        CU_ASSERT_CONTAINS(s.out, row);
+    }
+    for (size_t a = 0; a < 3; a++) {
+        char line[128];
+        size_t from = axes[a].n;
+        while (from > 0 && fabs(exp(loss[axes[a].first + from - 1] - loss[0]) - 1) <= 0.01)
+            from--;
+        if (from < axes[a].n)
+            snprintf(line, sizeof(line),
+                     "\n%s: within 1 %% of full attention's perplexity from %u on\n", axes[a].name,
+                     axes[a].values[from]);
+        else
+            snprintf(line, sizeof(line),
+                     "\n%s: nowhere within 1 %% of full attention's perplexity\n", axes[a].name);
+        CU_ASSERT_CONTAINS(s.out, line);
+    }
     said_release(&s);
     program_tear_down(&program);
 }
@@ -96,6 +180,7 @@ static void refusals(void)
 
 static const struct strait_test tests[] = {
     {"the ways of attention", ways},
+    {"the table is that of the losses", from_the_same_losses},
     {"weights are written once and read again", weights_are_kept},
     {"weights of another length and folders that are not there", refusals},
 };

@@ -201,6 +201,30 @@ static void candidates(void)
     EXPECT_ONLY("strait codec bench --codec tern", "terngrad");
     EXPECT_ONLY("strait calibrate ", "codecs", "host", "net");
     EXPECT_ONLY("strait help doc", "doctor");
+    EXPECT_ONLY("strait run x --realisation ", "relay", "kernel", "auto");
+    EXPECT_ONLY("strait run x --launcher u", "userns", "uml");
+    EXPECT_ONLY("strait run x --timing ", "live", "serial", "replay");
+    EXPECT_ONLY("strait run x --control un", "unshaped");
+    EXPECT_ONLY("strait run x --profile c", "chunks", "changes");
+    EXPECT_ONLY("strait run x --set /cl", "/clients=");
+    EXPECT_ONLY("strait run x --set /codec=tern", "/codec=terngrad");
+    EXPECT_ONLY("strait run x --set /codec/name=lz", "/codec/name=lz4");
+    EXPECT_ONLY("strait run x --set /training/task=q", "/training/task=quadratic");
+    EXPECT_ONLY("strait run x --set /nonsense=q", NULL);
+    EXPECT_ONLY("strait codec bench --against fp1", "fp16");
+    EXPECT_ONLY("strait plot x --kind ", "lines", "heat", "phases", "residuals");
+    EXPECT_ONLY("strait plot x --style ", "screen", "paper", "slides");
+    EXPECT_ONLY("strait plot x --log ", "x", "y", "x,y", "none");
+    EXPECT_ONLY("strait plan sit", "sites");
+    EXPECT_ONLY("strait net up wan-", "wan-check", "wan-scaling");
+    EXPECT_ONLY("strait net run wan-c", "wan-check");
+    EXPECT_ONLY("strait list codecs ter", NULL);
+    EXPECT_ONLY("strait run -j ", NULL);                 /* a number */
+    EXPECT_ONLY("strait run --json wan-c", "wan-check"); /* which takes no value */
+    EXPECT_ONLY("strait codec list --h", "--help");
+    EXPECT_ONLY("strait --v", "--version");
+    EXPECT_ONLY("\tstrait \t ru", "run");
+    EXPECT_ONLY("strait", NULL);
     EXPECT("strait ", "run", "help", "--version");
     EXPECT_ONLY("strait run -o ", NULL); /* a file: the shell knows them */
     EXPECT_ONLY("strait codec encode ", NULL);
