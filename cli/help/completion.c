@@ -69,8 +69,8 @@ static void offer_list(const struct want *w, const char *what)
     const char *const argv[] = {"/proc/self/exe", "list", "--json", what, NULL};
     char *text = malloc(LIST_BYTES);
     struct strait_error ignored = {0};
-    if (!text || strait_process_run(text, LIST_BYTES, argv, NULL, LIST_LIMIT_S, &ignored) != 0)
-        *(text ? text : (char[1]){0}) = '\0';
+    if (text && strait_process_run(text, LIST_BYTES, argv, NULL, LIST_LIMIT_S, &ignored) != 0)
+        *text = '\0';
     for (const char *at = text; at && *at; at += *at == '\n') {
         const size_t n = strcspn(at, "\n");
         json_t *row = json_loadb(at, n, 0, NULL);

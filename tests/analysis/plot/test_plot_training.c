@@ -156,6 +156,7 @@ static void panels(void)
     text = script(STRAIT_PLOT_ACCURACY, rows, &err);
     CU_ASSERT_PTR_NOT_NULL_FATAL(text);
     CU_ASSERT_CONTAINS(text, " title 'lr 0.25'"); /* a number alone would be one of anything */
+    CU_ASSERT_PTR_NULL(strstr(text, "set title 'fashion-mlp")); /* the only task there is */
     free(text);
     json_array_clear(rows);
     for (int i = 0; i < 36; i++) {
