@@ -1,5 +1,4 @@
-/* Standard outputs that are full or closed, and devices as outputs. Wrong command lines: tests/cli/bad.
- */
+/* Standard outputs that are full or closed, and devices as outputs. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -134,4 +133,4 @@ static const struct strait_test tests[] = {
     {"a full or closed standard output is never success", outputs},
     {"a device is written to, not replaced", devices},
 };
-STRAIT_SUITE_WITH("cli/bad_commands", tests, .slow_s = 9);
+STRAIT_SUITE_WITH("cli/bad/bad_outputs", tests, .slow_s = 4);
