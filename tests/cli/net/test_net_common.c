@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "cli/net/net_command.h"
-#include "tests/kit/suite.h"
+#include "tests/kit/program.h"
 
 #define FIVE(more)                                                                                 \
     "{\"schema\": \"strait-experiment/1\", \"model\": \"cnn\", \"codec\": \"none\","               \
@@ -196,11 +196,48 @@ static void errors_of_hosts(void)
     json_decref(empty);
 }
 
+/* Who holds a network's lock and has not yet said what it is. */
+static void being_set_up(void)
+{
+    struct program p;
+    struct strait_emu_registry place;
+    struct strait_error err = {0};
+    const char *kept = getenv("XDG_RUNTIME_DIR");
+    char *own = kept ? strdup(kept) : NULL;
+    program_set_up(&p);
+    setenv("XDG_RUNTIME_DIR", p.folder, 1);
+    CU_ASSERT_EQUAL_FATAL(strait_emu_registry_init(&place, "coming", &err), 0);
+    const int lock = strait_emu_registry_lock(&place, &err);
+    CU_ASSERT_FATAL(lock >= 0);
+    struct said s = PROGRAM_CALL(&p, "net", "list");
+    CU_ASSERT_EQUAL(s.status, 0);
+    CU_ASSERT_STRING_EQUAL(s.out, "no network is up (strait net up --help)\n");
+    said_release(&s);
+    s = PROGRAM_CALL(&p, "net", "list", "--json");
+    CU_ASSERT_EQUAL(s.status, 0);
+    CU_ASSERT_STRING_EQUAL(s.out, "");
+    said_release(&s);
+    s = PROGRAM_CALL(&p, "net", "top", "--name", "coming", "-n", "1");
+    CU_ASSERT_EQUAL(s.status, 1);
+    CU_ASSERT_STRING_EQUAL(s.out, "");
+    CU_ASSERT_CONTAINS(s.err, "\"coming\"");
+    CU_ASSERT_EQUAL(program_n_lines(s.err), 1);
+    said_release(&s);
+    close(lock);
+    if (own)
+        setenv("XDG_RUNTIME_DIR", own, 1);
+    else
+        unsetenv("XDG_RUNTIME_DIR");
+    free(own);
+    program_tear_down(&p);
+}
+
 static const struct strait_test tests[] = {
     {"an experiment has one network, or it is said which axes differ", one_network},
     {"a rank is named by number, host or address", words_for_ranks},
     {"a program finds its rank in its environment", environment},
     {"a default name, and words for who shapes links", small_words},
+    {"a network that is being set up is not listed", being_set_up},
     {"what a host says of an error is the error", errors_of_hosts},
 };
 STRAIT_SUITE("cli/net/net_common", tests);
