@@ -182,6 +182,27 @@ static void expect_candidates(const char *line, const char *const *wanted, bool 
 #define EXPECT_ONLY(line, ...)                                                                     \
     expect_candidates(line, (const char *const[]){__VA_ARGS__, NULL}, true)
 
+/* What stands behind a candidate: of whom it is the summary, the title or the meaning. */
+static void meanings(void)
+{
+    static const char *const cases[][2] = {
+        {"strait list strategies dea", "dear\treduce-scatter behind the backward pass, all-gather "
+                                       "behind the next forward pass\n"},
+        {"strait run wan-c",
+         "wan-check\tDoes the prediction hold? A recorded model, eight clients, the real codec\n"},
+        {"strait run --on f", "fluid\t\n"},
+        {"strait net d", "down\ttake it down\n"},
+        {"strait run --wid", "--wide\ttables as wide as they are, a line a row\n"},
+        {"strait codec list --h", "--help\tprint the command's options\n"}};
+    program_set_up(&program);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        struct said s = CALL("help", "--complete", cases[i][0]);
+        CU_ASSERT_STRING_EQUAL(s.out, cases[i][1]);
+        said_release(&s);
+    }
+    program_tear_down(&program);
+}
+
 static void candidates(void)
 {
     program_set_up(&program);
@@ -324,6 +345,7 @@ static const struct strait_test tests[] = {
     {"the pages that the manual names are there", named_files},
     {"help shows a command's page or options, or the nearest command", one_page},
     {"commands, options, experiments, models, codecs and strategies are completed", candidates},
+    {"a candidate is said with its meaning", meanings},
     {"bash completes words with = in them", in_bash},
     {"fish and zsh take their scripts", in_other_shells},
     {"each shell has its script", scripts},
