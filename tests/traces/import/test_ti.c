@@ -210,6 +210,7 @@ static void collectives(void)
         {"scatter 7 7", STRAIT_PROGRAM_SCATTER, 0, 7},
         {"allgather 7 7 1 1", STRAIT_PROGRAM_ALL_GATHER, -1, 28},
         {"reducescatter 7 8 9 1", STRAIT_PROGRAM_REDUCE_SCATTER, -1, 60},
+        {"reducescatter 0 8 9 1", STRAIT_PROGRAM_REDUCE_SCATTER, -1, 32},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         char text[256];

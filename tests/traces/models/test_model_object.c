@@ -158,6 +158,7 @@ static void rate_of_a_config(void)
 static void inferred(void)
 {
     struct strait_model *m = good("{\"params\": \"350 M\", \"step\": \"0.8 s\"}");
+    CU_ASSERT_EQUAL(m->device_flop_per_s, 0); /* a step says nothing of operations */
     CU_ASSERT_EQUAL(m->n_elems, 350000000);
     CU_ASSERT_EQUAL(m->n_layers, 24 * 4 + 2);
     CU_ASSERT_EQUAL(m->rows[0].shape[0], 50626);
