@@ -233,7 +233,7 @@ static void candidates(void)
     EXPECT_ONLY("strait run x --set /training/task=q", "/training/task=quadratic");
     EXPECT_ONLY("strait run x --set /nonsense=q", NULL);
     EXPECT_ONLY("strait codec bench --against fp1", "fp16");
-    EXPECT_ONLY("strait plot x --kind ", "lines", "heat", "phases", "residuals");
+    EXPECT_ONLY("strait plot x --kind ", "lines", "heat", "phases", "residuals", "codecs");
     EXPECT_ONLY("strait plot x --style ", "screen", "paper", "slides");
     EXPECT_ONLY("strait plot x --log ", "x", "y", "x,y", "none");
     EXPECT_ONLY("strait plan sit", "sites");
