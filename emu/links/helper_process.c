@@ -1,5 +1,6 @@
 #include "helper_process.h"
 
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
@@ -40,4 +41,16 @@ bool strait_emu_helper_begin(pid_t parent, const char *name)
     if (name)
         prctl(PR_SET_NAME, name);
     return true;
+}
+
+bool strait_emu_helper_hurry(void)
+{
+    const int policy = sched_getscheduler(0) & ~SCHED_RESET_ON_FORK,
+              highest = sched_get_priority_max(SCHED_FIFO);
+    struct sched_param own = {.sched_priority = 0};
+    if (policy == SCHED_FIFO || policy == SCHED_RR)
+        sched_getparam(0, &own);
+    if (own.sched_priority < highest)
+        own.sched_priority++;
+    return sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &own) == 0;
 }

@@ -13,3 +13,7 @@ bool strait_emu_helper_begin(pid_t parent, const char *name);
 /** Close all descriptors but these, which are sorted: an inherited pipe would hide its end from
  *  others. */
 void strait_emu_helper_keep(int *keep, size_t n);
+/** Real-time priority, of its threads alone: the lowest, or one above what it inherits, so that
+ *  programs that were started with one (chrt) do not keep a network from carrying their messages.
+ *  Returns: false where it may not */
+bool strait_emu_helper_hurry(void);

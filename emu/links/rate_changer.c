@@ -137,12 +137,11 @@ static int open_sockets(struct changer *c, int ready_fd)
 static void run(struct changer *c, int ready_fd, pid_t parent) __attribute__((noreturn));
 static void run(struct changer *c, int ready_fd, pid_t parent)
 {
-    const struct sched_param lowest = {.sched_priority = 1};
     if (!strait_emu_helper_begin(parent, "strait-rates"))
         _exit(EXIT_SUCCESS);
     prctl(PR_SET_TIMERSLACK, 1);
     if (c->plan->realtime)
-        sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &lowest); /* if it may */
+        (void)strait_emu_helper_hurry(); /* if it may */
     for (size_t i = 0; i < c->n; i++)
         set_step(&c->now[i], c, i, 0);
     if (open_sockets(c, ready_fd) != 0 ||

@@ -1,7 +1,6 @@
 #include "relay_process.h"
 #include <errno.h>
 #include <poll.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,9 +25,7 @@ static void run(const struct strait_emu_net_plan *plan, const int *tun_fds, int 
     if (!strait_emu_helper_begin(parent, "strait-relay"))
         return;
     prctl(PR_SET_TIMERSLACK, 1UL);
-    const struct sched_param lowest = {.sched_priority = 1};
-    const bool realtime =
-        plan->realtime && sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &lowest) == 0;
+    const bool realtime = plan->realtime && strait_emu_helper_hurry();
     const size_t n = (size_t)plan->n_nodes;
     int *keep = calloc(n + 2, sizeof(*keep));
     if (!keep)

@@ -1,6 +1,7 @@
 /* What a process that serves a network is: its signals, its end, its files. */
 #include "emu/links/helper_process.h"
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,6 +80,32 @@ static void keep_the_first(void)
             _exit(1);
 }
 
+/* From what it inherits to what it has then; it is passed on to no child. */
+static void hurry_from(int policy, int inherited, int wanted)
+{
+    struct sched_param p = {.sched_priority = inherited};
+    if (sched_setscheduler(0, policy, &p) != 0 || !strait_emu_helper_hurry() ||
+        sched_getscheduler(0) != (SCHED_FIFO | SCHED_RESET_ON_FORK) || sched_getparam(0, &p) != 0 ||
+        p.sched_priority != wanted)
+        _exit(1);
+}
+
+static void hurry_as_ordinary(void)
+{
+    hurry_from(SCHED_OTHER, 0, 1);
+}
+
+static void hurry_as_urgent(void)
+{
+    hurry_from(SCHED_RR, 10, 11);
+}
+
+static void hurry_as_highest(void)
+{
+    const int highest = sched_get_priority_max(SCHED_FIFO);
+    hurry_from(SCHED_FIFO, highest, highest);
+}
+
 static void in_a_child(void (*what)(void))
 {
     int status = 0;
@@ -103,8 +130,35 @@ static void files(void)
     in_a_child(keep_the_first);
 }
 
+static void may_hurry(void)
+{
+    const struct sched_param lowest = {.sched_priority = 1};
+    if (sched_setscheduler(0, SCHED_RR, &lowest) != 0)
+        _exit(77);
+}
+
+static void priorities(void)
+{
+    int status = 0;
+    const pid_t pid = fork();
+    CU_ASSERT_FATAL(pid >= 0);
+    if (pid == 0) {
+        may_hurry();
+        _exit(0);
+    }
+    CU_ASSERT_EQUAL(waitpid(pid, &status, 0), pid);
+    if (status != 0) {
+        strait_test_skip("this user may not have real-time priority");
+        return;
+    }
+    in_a_child(hurry_as_ordinary);
+    in_a_child(hurry_as_urgent);
+    in_a_child(hurry_as_highest);
+}
+
 static const struct strait_test tests[] = {
     {"it ends with its parent, has a name, and signals as a new program has", beginnings},
     {"it has the files that it keeps, and no other", files},
+    {"its priority is above that of what it serves", priorities},
 };
 STRAIT_SUITE("emu/links/helper_process", tests);
