@@ -39,8 +39,8 @@ struct scratch {
  * bits, for differences of weights blocks of 2048 without the transform. */
 static const struct strait_param params[] = {
     {"bits", "of a value", STRAIT_PARAM_INTEGER, .min = 2, .max = 8, .fallback = 4},
-    {"block", "values that share a unit", STRAIT_PARAM_INTEGER, .min = 1, .max = MAX_BLOCK,
-     .fallback = 128},
+    {"block", "values that share a unit, rounded up to whole runs of the transform",
+     STRAIT_PARAM_INTEGER, .min = 1, .max = MAX_BLOCK, .fallback = 128},
     {"hadamard", "levels of the transform, each of which mixes twice as many values; 0: none",
      STRAIT_PARAM_INTEGER, .max = MAX_LEVELS, .fallback = 5},
 };

@@ -12,10 +12,10 @@
  * A last chunk that is shorter sends min(k, its length). With float32 NaN and infinities are chosen
  * first and restored bit by bit.
  *
- * Two bits, over all values that are sent of a tensor: bins of 6/4 standard deviations about the
- * mean, the first and the last open; a code is its bin, and a level the mean of the bin's values.
- * Values that are not finite count as 0 there. The published code has the same bins and also sends
- * the mean by itself, 4 bytes more a tensor. */
+ * Two bits, over all values that are sent of a tensor: bins of 6/4 standard deviations (of n - 1),
+ * the third of them about the mean, the first and the last open; a code is its bin, and a level the
+ * mean of the bin's values. Values that are not finite count as 0 there. The published code has the
+ * same bins and also sends the mean by itself, 4 bytes more a tensor. */
 #include <math.h>
 #include <stdlib.h>
 #include "chunks.h"

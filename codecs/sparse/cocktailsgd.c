@@ -11,10 +11,10 @@
  *   codes   `bits` each (pack.h): round(v / (scale + 1e-6) 2^(bits - 1)), ties to even, held to
  *           bits, plus 2^(bits - 1); decoded as code / 2^(bits - 1) times the scale
  *
- * Sampled are floor(n sample), chosen floor(sampled ratio), at least one, and whole buckets where
- * it is one or more. Values that are not finite count as 0; scales end at 65504. Payload and
- * defaults are those of the authors' code, behind a head of 12; there a sample takes what earlier
- * ones left, here each key draws a fresh one. */
+ * Sampled are floor(n sample), chosen floor(sampled ratio), at least one each, and of either whole
+ * buckets where it is one or more. Values that are not finite count as 0; scales end at 65504.
+ * Payload and defaults are those of the authors' code, behind a head of 12; there a sample takes
+ * what earlier ones left, here each key draws a fresh one. */
 #include <math.h>
 #include <string.h>
 #include "codecs/builtin.h"
