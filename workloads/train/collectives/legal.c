@@ -61,3 +61,16 @@ int strait_all_reduce_check(const struct strait_experiment *e, enum strait_all_r
                             e->up.spec.memory.momentum > 0 ? " without momentum" : "",
                             strait_codec_spec_text(found, &e->up.spec));
 }
+
+int strait_ring_check(const struct strait_experiment *e, struct strait_error *err)
+{
+    return strait_all_reduce_check(e, STRAIT_AR_RING, "ring", err);
+}
+
+bool strait_ring_uses_stream(const struct strait_experiment *e, int ring, int src, int dst,
+                             int channel)
+{
+    if (channel == STRAIT_AGREEING)
+        return strait_codec_wants_statistics(&e->up.spec);
+    return channel == ring && dst == (src + 1) % e->n_ranks;
+}

@@ -33,17 +33,10 @@ static void diloco(struct strait_rank *r)
     }
 }
 
-static int check(const struct strait_experiment *e, struct strait_error *err)
-{
-    return strait_all_reduce_check(e, STRAIT_AR_RING, "ring", err);
-}
-
 static bool uses_stream(const struct strait_experiment *e, int src, int dst, int channel)
 {
-    if (channel == STRAIT_AGREEING)
-        return strait_codec_wants_statistics(&e->up.spec);
-    return channel == MOVED && ((int)strait_experiment_param(e, "order") == BY_NETWORK ||
-                                dst == (src + 1) % e->n_ranks);
+    return strait_ring_uses_stream(e, MOVED, src, dst, channel) ||
+           (channel == MOVED && (int)strait_experiment_param(e, "order") == BY_NETWORK);
 }
 
 static const struct strait_param params[] = {
@@ -63,7 +56,7 @@ const struct strait_strategy strait_strategy_diloco = {
     .sums = true,
     .uplink_kind = "update",
     STRAIT_PARAMS(params),
-    .check = check,
+    .check = strait_ring_check,
     .uses_stream = uses_stream,
     .period = strait_strategy_repeats,
     .rank_main = diloco,

@@ -146,7 +146,7 @@ static int check(const struct strait_experiment *e, struct strait_error *err)
                                 "expected a sender that remembers nothing (\"error_feedback\": "
                                 "false), since a broken ring encodes again, found \"%s\"",
                                 e->up.spec.ops->name);
-    return strait_all_reduce_check(e, STRAIT_AR_RING, "ring", err);
+    return strait_ring_check(e, err);
 }
 
 static const struct strait_param params[] = {

@@ -21,16 +21,9 @@ static void localsgd(struct strait_rank *r)
     }
 }
 
-static int check(const struct strait_experiment *e, struct strait_error *err)
-{
-    return strait_all_reduce_check(e, STRAIT_AR_RING, "ring", err);
-}
-
 static bool uses_stream(const struct strait_experiment *e, int src, int dst, int channel)
 {
-    if (channel == STRAIT_AGREEING)
-        return strait_codec_wants_statistics(&e->up.spec);
-    return channel == PARAMETERS && dst == (src + 1) % e->n_ranks;
+    return strait_ring_uses_stream(e, PARAMETERS, src, dst, channel);
 }
 
 static const struct strait_param params[] = {
@@ -46,7 +39,7 @@ const struct strait_strategy strait_strategy_localsgd = {
     .sums = true,
     .uplink_kind = "param",
     STRAIT_PARAMS(params),
-    .check = check,
+    .check = strait_ring_check,
     .uses_stream = uses_stream,
     .period = strait_strategy_repeats,
     .rank_main = localsgd,

@@ -97,11 +97,6 @@ static bool uses_stream(const struct strait_experiment *e, int src, int dst, int
     return channel <= PASSED_ON && strait_hierarchy_uses(sites, src, dst, channel == PASSED_ON);
 }
 
-static int check(const struct strait_experiment *e, struct strait_error *err)
-{
-    return strait_all_reduce_check(e, STRAIT_AR_RING, "ring", err);
-}
-
 static const struct strait_param params[] = {
     {"rounds", "outer steps", STRAIT_PARAM_INTEGER, .min = 1, .max = 1e6, .fallback = 5},
     {"site_rounds", "averages inside the sites for each outer step", STRAIT_PARAM_INTEGER, .min = 1,
@@ -119,7 +114,7 @@ const struct strait_strategy strait_strategy_site_diloco = {
     .trains = true,
     .uplink_kind = "update",
     STRAIT_PARAMS(params),
-    .check = check,
+    .check = strait_ring_check,
     .uses_stream = uses_stream,
     .period = strait_strategy_repeats,
     .rank_main = site_diloco,

@@ -241,7 +241,7 @@ static int check(const struct strait_experiment *e, struct strait_error *err)
                                 "expected fewer than the %d local_steps, since a fragment is taken "
                                 "before it is begun again, found %g",
                                 n_inner, strait_experiment_param(e, "overlap_steps"));
-    return strait_all_reduce_check(e, STRAIT_AR_RING, "ring", err);
+    return strait_ring_check(e, err);
 }
 
 /* More fragments than a round has steps go on into the next round. */
@@ -252,9 +252,7 @@ static int period(const struct strait_experiment *e)
 
 static bool uses_stream(const struct strait_experiment *e, int src, int dst, int channel)
 {
-    if (channel == STRAIT_AGREEING)
-        return strait_codec_wants_statistics(&e->up.spec);
-    return channel == MOVED && dst == (src + 1) % e->n_ranks;
+    return strait_ring_uses_stream(e, MOVED, src, dst, channel);
 }
 
 static const struct strait_param params[] = {

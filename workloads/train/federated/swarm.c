@@ -218,9 +218,7 @@ static int check(const struct strait_experiment *e, struct strait_error *err)
                                 "expected a sender that remembers nothing (\"error_feedback\": "
                                 "false), since no activations come again, found \"%s\"",
                                 e->up.spec.ops->name);
-    return check_peers(e, strait_swarm_stages(e), err) != 0
-               ? -1
-               : strait_all_reduce_check(e, STRAIT_AR_RING, "ring", err);
+    return check_peers(e, strait_swarm_stages(e), err) != 0 ? -1 : strait_ring_check(e, err);
 }
 
 /* The activation unless asked for: a sample of GPT-2 small, 1024 tokens of 768 values of 4

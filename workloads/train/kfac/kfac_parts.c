@@ -459,7 +459,7 @@ int kfac_check(const struct strait_experiment *e, struct strait_error *err)
             "expected \"gradients\" without \"training\", since factors are zeros "
             "then, found \"%s\"",
             kfac_encodes[(int)strait_experiment_param(e, "encode")]);
-    return strait_all_reduce_check(e, STRAIT_AR_RING, "ring", err);
+    return strait_ring_check(e, err);
 }
 
 bool kfac_uses_stream(const struct strait_experiment *e, int src, int dst, int channel)

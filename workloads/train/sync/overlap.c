@@ -173,12 +173,10 @@ int strait_overlap_check(const struct strait_experiment *e, struct strait_error 
         return strait_refuse_at(
             err, e->file, "/strategy/sums",
             "expected \"decoded\" where \"exchange\" is not \"servers\", found \"encoded\"");
-    return strait_all_reduce_check(e, STRAIT_AR_RING, "ring", err);
+    return strait_ring_check(e, err);
 }
 
 bool strait_overlap_uses_stream(const struct strait_experiment *e, int src, int dst, int channel)
 {
-    if (channel == STRAIT_AGREEING)
-        return strait_codec_wants_statistics(&e->up.spec);
-    return channel == GRADIENT && dst == (src + 1) % e->n_ranks;
+    return strait_ring_uses_stream(e, GRADIENT, src, dst, channel);
 }

@@ -96,7 +96,7 @@ static int check(const struct strait_experiment *e, struct strait_error *err)
                                 "expected none, since parts of many tensors are coded as one, "
                                 "found \"%s\"",
                                 e->up.bounds_file);
-    return strait_all_reduce_check(e, STRAIT_AR_RING, "ring", err);
+    return strait_ring_check(e, err);
 }
 
 /* The common period of chunks and synchronisations. */
