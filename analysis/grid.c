@@ -126,11 +126,9 @@ static void fill_cells(struct strait_grid *g, const json_t *rows, const size_t *
     for (size_t i = 0; i < n; i++)
         g->cells[i] = (struct strait_cell){NULL, 0, NAN, NAN, NAN, NAN, NAN};
     for (size_t i = 0; i < n_rows; i++) {
-        const json_t *row = json_array_get(rows, i);
         if (where[i] == SIZE_MAX || g->cells[where[i]].row)
             continue;
         struct strait_cell *cell = &g->cells[where[i]];
-        cell->row = row; /* until it is known which repeat is the median */
         for (int pass = 0; pass < 2; pass++) {
             size_t m = 0;
             for (size_t j = i; j < n_rows; j++)

@@ -168,7 +168,7 @@ bool strait_learner_evaluate_workers(struct strait_learner *x, const float *w, l
             sum += isnan(known) ? 0 : known;
             n_known += isnan(known) ? 0 : 1;
         }
-        accuracy[k] = n_known > 0 ? sum / n_known : NAN;
+        accuracy[k] = sum / n_known; /* of none: NAN */
     }
     const bool fits = of_label != NULL;
     free(of_label);
