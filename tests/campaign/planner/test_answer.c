@@ -127,6 +127,16 @@ static void deadline(void)
         CU_ASSERT_EQUAL(c.all[1].front, dear); /* quicker, but dearer */
         strait_candidates_release(&c);
     }
+    /* four accelerators that take their steps, and a core that adds four models */
+    c = find("\"target\": {\"round\": \"1000 s\"}, \"prices\": {\"watts\": {\"accelerator\": "
+             "\"300 W\", \"core\": \"7 W\"}}, " RATES,
+             false);
+    for (size_t i = 0; i < 2; i++)
+        CU_ASSERT_DOUBLE_EQUAL(c.all[i].energy_j,
+                               N_CLIENTS * (300 * N_STEPS * step_s +
+                                            7 * model_bytes / profile->add_bytes_per_s),
+                               1e-6);
+    strait_candidates_release(&c);
     /* dearer by a millionth: as dear, and quicker */
     const double slow = egress + slow_s() / 3600 * 8.05;
     snprintf(rest, sizeof(rest),
