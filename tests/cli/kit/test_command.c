@@ -1,8 +1,10 @@
 /* Tables of commands: what is run, what is refused, what is printed where. */
 #include "cli/kit/command.h"
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include "tests/kit/suite.h"
 
@@ -124,7 +126,40 @@ static void fails_silently(void)
     CU_ASSERT_STRING_EQUAL(s.err, "strait: failed without saying why\n");
 }
 
+/* What begins again says so once and is ended by the signal; who ignores one goes on. */
+static void interrupted(void)
+{
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+    for (size_t i = 0; i < sizeof(signals) / sizeof(*signals); i++)
+        for (int ignored = 0; ignored < 2; ignored++) {
+            char said[256] = "";
+            int status = 0;
+            const int file = memfd_create("said", MFD_CLOEXEC);
+            fflush(NULL);
+            const pid_t pid = fork();
+            CU_ASSERT_FATAL(file >= 0 && pid >= 0);
+            if (pid == 0) {
+                signal(signals[i], ignored ? SIG_IGN : SIG_DFL);
+                alarm(60); /* ends what would not end */
+                dup2(file, STDERR_FILENO);
+                strait_command_begins_again();
+                raise(signals[i]);
+                _exit(7);
+            }
+            CU_ASSERT_EQUAL(waitpid(pid, &status, 0), pid);
+            CU_ASSERT(pread(file, said, sizeof(said) - 1, 0) >= 0);
+            close(file);
+            strait_test_context("signal %d, ignored %d", signals[i], ignored);
+            CU_ASSERT_EQUAL(WIFSIGNALED(status) ? WTERMSIG(status) : 0, ignored ? 0 : signals[i]);
+            CU_ASSERT_EQUAL(WIFEXITED(status) ? WEXITSTATUS(status) : 0, ignored ? 7 : 0);
+            CU_ASSERT_STRING_EQUAL(said, ignored ? ""
+                                                 : "strait: interrupted; nothing is kept, the same "
+                                                   "command begins again\n");
+        }
+}
+
 static const struct strait_test tests[] = {
+    {"a signal is told once and ends what begins again", interrupted},
     {"a failure without an error is no success", fails_silently},
     {"a command is run with its own words", runs},
     {"what is no command is refused in one line", refusals},
