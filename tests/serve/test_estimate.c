@@ -100,7 +100,20 @@ static void many_messages(void)
     CU_ASSERT_CONTAINS(json_string_value(json_array_get(texts, 0)), "2, 4 and 6 clients");
     CU_ASSERT_DOUBLE_EQUAL(round_s(quick), round_s(exact), 0.01 * round_s(exact));
     CU_ASSERT_EQUAL(json_integer_value(json_object_get(quick, "clients")), 64);
-    CU_ASSERT_PTR_NULL(json_object_get(quick, "limits"));
+    CU_ASSERT_EQUAL(json_integer_value(json_object_get(quick, "ranks")), 64);
+    static const char *const left_out[] = {"limits", "critical_path", "utilisation", "busy_s",
+                                           "bytes",  "rounds_s",      "peak_bytes"};
+    for (size_t i = 0; i < sizeof(left_out) / sizeof(*left_out); i++)
+        CU_ASSERT_PTR_NULL(json_object_get(quick, left_out[i]));
+    const double n_rounds = (double)json_array_size(json_object_get(exact, "rounds_s"));
+    double path_s = 0;
+    const char *key;
+    json_t *part;
+    json_object_foreach (json_object_get(quick, "path_s"), key, part)
+        path_s += json_number_value(part);
+    CU_ASSERT_DOUBLE_EQUAL(path_s, round_s(quick), 1e-9 * path_s);
+    CU_ASSERT_DOUBLE_EQUAL(json_number_value(json_object_get(quick, "total_s")),
+                           n_rounds * round_s(quick), 1e-9 * n_rounds * path_s);
     json_decref(quick);
     json_decref(exact);
 }
