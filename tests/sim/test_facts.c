@@ -58,6 +58,29 @@ static void other_constants(void)
     strait_rig_release(&rig);
 }
 
+/* By packets the window is Linux's where nobody named one and more is written at once. */
+static void named_windows(void)
+{
+    static const struct {
+        bool packets, named;
+        double window_bytes;
+    } cases[] = {{false, false, 1e6}, {true, false, 3145728}, {true, true, 1e6}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        struct strait_rig rig;
+        open_rig(&rig);
+        rig.network->tcp.window_bytes = 1e6;
+        rig.network->tcp.writes_at_once = true;
+        rig.network->names_window = cases[i].named;
+        rig.network->detail = cases[i].packets ? STRAIT_DETAIL_PACKETS : STRAIT_DETAIL_FLOWS;
+        CU_ASSERT_EQUAL(strait_sim_facts(&rig.run, NULL), 0);
+        strait_test_context("case %zu", i);
+        CU_ASSERT_EQUAL(json_number_value(constant(&rig, "window_bytes")), cases[i].window_bytes);
+        CU_ASSERT_STRING_EQUAL(json_string_value(constant(&rig, "sharing")),
+                               cases[i].packets ? "packets" : "max-min");
+        strait_rig_release(&rig);
+    }
+}
+
 /* What a link has, in this order; of any link, either way. */
 static void unknown(const char *expected, double loss_ratio, double jitter_s, double queue_bytes)
 {
@@ -191,6 +214,7 @@ static void windows(void)
 }
 
 static const struct strait_test tests[] = {
+    {"the window is that of what moves bytes", named_windows},
     {"the constants of the model are those of RFCs, headers and the experiment", constants},
     {"unlimited, weighted and BBR are said so", other_constants},
     {"what is not modelled and what is drawn is named, and nothing else", not_modelled},
