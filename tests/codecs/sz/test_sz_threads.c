@@ -146,7 +146,32 @@ static void one_value_that_is_not_finite(void)
     free(x);
 }
 
+/* Whichever part has the smallest and the largest value: a range of 1500 in all cases. */
+static void extremes_of_any_part(void)
+{
+    enum { PART = 1 << 20, N = 2 * PART };
+    static const size_t places[][2] = {{0, N - 1}, {N - 1, 0}, {PART, PART - 1}, {3, 5}};
+    float *x = new_floats(N);
+    struct sz_fixture one, team;
+    sz_fixture_init(&one, N, 1);
+    sz_fixture_init(&team, N, 2);
+    for (size_t k = 0; k < 4; k++) {
+        for (size_t i = 0; i < N; i++)
+            x[i] = 7;
+        x[places[k][0]] = 1000;
+        x[places[k][1]] = -500;
+        strait_test_context("case %zu", k);
+        CU_ASSERT_EQUAL_FATAL(sz_encoded(&team, x, N, STRAIT_BOUND_RANGE, 1e-3),
+                              sz_encoded(&one, x, N, STRAIT_BOUND_RANGE, 1e-3));
+        CU_ASSERT(equal_bits(one.bytes, team.bytes, one.len_bytes));
+    }
+    sz_fixture_release(&one);
+    sz_fixture_release(&team);
+    free(x);
+}
+
 static const struct strait_test tests[] = {
+    {"the extremes are found in whichever part they are", extremes_of_any_part},
     {"one value that is not finite comes back from among equal ones", one_value_that_is_not_finite},
     {"any number of threads writes the same bytes and values", any_number_of_threads},
     {"callers that share a team get what one alone gets", callers_share_a_team},
