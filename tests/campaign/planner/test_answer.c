@@ -132,10 +132,10 @@ static void deadline(void)
              "\"300 W\", \"core\": \"7 W\"}}, " RATES,
              false);
     for (size_t i = 0; i < 2; i++)
-        CU_ASSERT_DOUBLE_EQUAL(c.all[i].energy_j,
-                               N_CLIENTS * (300 * N_STEPS * step_s +
-                                            7 * model_bytes / profile->add_bytes_per_s),
-                               1e-6);
+        CU_ASSERT_DOUBLE_EQUAL(
+            c.all[i].energy_j,
+            N_CLIENTS * (300 * N_STEPS * step_s + 7 * model_bytes / profile->add_bytes_per_s),
+            1e-6);
     strait_candidates_release(&c);
     /* dearer by a millionth: as dear, and quicker */
     const double slow = egress + slow_s() / 3600 * 8.05;
