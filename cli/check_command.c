@@ -13,6 +13,7 @@
 #include "core/names.h"
 #include "cli/kit/options.h"
 #include "campaign/plan.h"
+#include "learn/task.h"
 #include "workloads/ask/packet_effects.h"
 #include "cli/show/show.h"
 
@@ -38,6 +39,8 @@ struct check {
     struct verdict verdicts[MAX_BACKENDS];
     size_t n_verdicts;
     json_t *filled; /* {hash of what decides which recorded tensors a point takes: true} */
+    struct strait_learn *learn; /* the open task of the last point that trains, NULL before it */
+    json_t *learned;            /* that point but for its codecs */
 };
 
 static void note_effects(struct verdict *v, const struct strait_network *n)
@@ -70,8 +73,22 @@ static bool is_filled(const struct check *c, const json_t *resolved)
     return known;
 }
 
+/* Keep the open task, whose data take a while to read, where only codecs differ. */
+static void keep_task(struct check *c, const json_t *resolved)
+{
+    json_t *point = json_copy((json_t *)resolved);
+    json_object_del(point, "codec");
+    json_object_del(point, "download_codec");
+    if (!c->learned || !json_equal(point, c->learned)) {
+        strait_learn_free(c->learn);
+        c->learn = NULL;
+    }
+    json_decref(c->learned);
+    c->learned = point;
+}
+
 /* One point on one backend; *err is set only by what makes the whole check fail. */
-static int check_point(struct verdict *v, const struct check *c, size_t i, const json_t *resolved,
+static int check_point(struct verdict *v, struct check *c, size_t i, const json_t *resolved,
                        struct strait_error *err)
 {
     const struct strait_plan_setup setup = {.file = c->sweep->file,
@@ -85,6 +102,8 @@ static int check_point(struct verdict *v, const struct check *c, size_t i, const
         goto out;
     options = strait_plan_trial_options(&setup, v->backend, e);
     options.without_values = options.real_payload && is_filled(c, resolved);
+    keep_task(c, resolved);
+    options.learn = &c->learn;
     if (strait_trial_new(&p, e, c->profile, &options, err) != 0)
         goto out;
     if (strait_trial_check(p, v->backend, &why) == 0) {
@@ -319,6 +338,8 @@ int strait_command_check(int argc, char **argv)
     for (size_t b = 0; b < c.n_verdicts; b++)
         json_decref(c.verdicts[b].effects);
     json_decref(c.filled);
+    json_decref(c.learned);
+    strait_learn_free(c.learn);
     strait_profile_free(c.profile);
     strait_sweep_free(c.sweep);
     free(c.settings.items);

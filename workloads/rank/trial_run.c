@@ -84,19 +84,32 @@ static void close_sized(struct strait_trial *p)
             choices[i]->spec.ops->close(p->sized_states[i]);
 }
 
-/* Open the task: before ranks are forked, so that they share it. */
-static int open_training(struct strait_trial *p, const char *state, struct strait_error *err)
+static int open_task(struct strait_trial *p, const struct strait_trial_options *options,
+                     struct strait_error *err)
 {
     const struct strait_experiment *e = p->experiment;
-    if (strait_learn_open(&p->learn, &e->training, p->n_workers, e->seed, err) != 0 ||
-        strait_experiment_fits(e, p->learn, err) != 0 ||
+    p->learn = options->learn ? *options->learn : NULL;
+    if (!p->learn && strait_learn_open(&p->learn, &e->training, p->n_workers, e->seed, err) != 0)
+        return -1;
+    p->learn_is_lent = options->learn != NULL;
+    if (p->learn_is_lent)
+        *options->learn = p->learn;
+    return 0;
+}
+
+/* Open the task: before ranks are forked, so that they share it. */
+static int open_training(struct strait_trial *p, const struct strait_trial_options *options,
+                         struct strait_error *err)
+{
+    const struct strait_experiment *e = p->experiment;
+    if (open_task(p, options, err) != 0 || strait_experiment_fits(e, p->learn, err) != 0 ||
         strait_workspaces_new(&p->workspaces, &e->training, p->learn, err) != 0)
         return -1;
     p->initial = strait_buffer_new(e->model->n_elems * sizeof(*p->initial));
     if (!p->initial)
         return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "a model does not fit in memory");
     strait_learn_init(p->learn, p->initial);
-    if (state && strait_kept_open(&p->kept, state, e->model->n_elems, err) != 0)
+    if (options->state && strait_kept_open(&p->kept, options->state, e->model->n_elems, err) != 0)
         return -1;
     p->run.score = mmap(NULL, sizeof(*p->run.score), PROT_READ | PROT_WRITE,
                         MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -235,7 +248,7 @@ int strait_trial_new(struct strait_trial **out, const struct strait_experiment *
     }
     if (strait_facts_init(&p->facts, err) != 0 || open_sized(p, err) != 0 ||
         strait_trial_find_costs(p, err) != 0 ||
-        (options->real_payload && (experiment->trains        ? open_training(p, options->state, err)
+        (options->real_payload && (experiment->trains        ? open_training(p, options, err)
                                    : options->without_values ? 0
                                                              : fill(p, err)) != 0)) {
         strait_trial_free(p);
@@ -258,7 +271,8 @@ void strait_trial_free(struct strait_trial *p)
     strait_tensors_free(p->tensors);
     strait_workspaces_free(p->workspaces);
     strait_kept_close(p->kept, false);
-    strait_learn_free(p->learn);
+    if (!p->learn_is_lent)
+        strait_learn_free(p->learn);
     strait_buffer_free(p->initial);
     if (p->run.score)
         munmap(p->run.score, sizeof(*p->run.score));

@@ -1,5 +1,6 @@
 /* What a codec costs a run at another bound than the experiment's. */
 #include <math.h>
+#include "learn/task.h"
 #include "tests/kit/harness.h"
 #include "tests/kit/suite.h"
 #include "workloads/rank/trial.h"
@@ -117,6 +118,33 @@ static void training_of_all_seeds(void)
     const struct strait_experiment e = {.n_seeds = 3};
     const struct strait_trial p = {.experiment = &e, .n_batches = 120, .gradient_s = 0.005};
     CU_ASSERT_DOUBLE_EQUAL(strait_trial_training_s(&p), 1.8, 1e-12);
+}
+
+/* The first trial opens the task and leaves it, the second takes it, and neither closes it; without
+ * a place for it each opens its own. */
+static void lent_task(void)
+{
+    struct strait_error err = {0};
+    struct strait_learn *learn = NULL;
+    struct strait_trial *p[3];
+    json_t *settings = json_pack("{s:s, s:{s:s, s:i}}", "/model", "quadratic", "/training", "task",
+                                 "quadratic", "dim", 1000);
+    struct strait_outcome o = strait_outcome_of(text, settings, "default", &strait_fluid,
+                                                (struct strait_trial_options){0});
+    const struct strait_trial_options lends = {.real_payload = true, .learn = &learn},
+                                      alone = {.real_payload = true};
+    for (int i = 0; i < 3; i++)
+        CU_ASSERT_EQUAL_FATAL(
+            strait_trial_new(&p[i], o.experiment, o.profile, i < 2 ? &lends : &alone, &err), 0);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(learn);
+    CU_ASSERT_PTR_EQUAL(p[0]->learn, learn);
+    CU_ASSERT_PTR_EQUAL(p[1]->learn, learn);
+    CU_ASSERT_PTR_NOT_EQUAL(p[2]->learn, learn);
+    for (int i = 0; i < 3; i++)
+        strait_trial_free(p[i]);
+    CU_ASSERT_EQUAL(strait_learn_n_elems(learn), 1000);
+    strait_learn_free(learn);
+    strait_outcome_free(&o);
 }
 
 /* When two rounds of two clients end, packet by packet. */
@@ -285,5 +313,6 @@ static const struct strait_test tests[] = {
     {"a codec can be taken faster than its profile", codec_speed},
     {"who receives decodes by the codec of who sent", codec_each_way},
     {"training is planned for all seeds", training_of_all_seeds},
+    {"trials that train alike share an open task", lent_task},
 };
 STRAIT_SUITE("workloads/rank/trial", tests);
