@@ -1,7 +1,6 @@
 /* The backend `sim`: SimGrid advances the clock and shares the links. One actor runs all lanes as
- * coroutines and begins all flows, on the host of each, and one actor for each stream takes its
- * flows, so that a blocking lane costs no SimGrid call. Uses the C API of 3.32, without what later
- * releases removed. */
+ * coroutines, and one actor for each stream carries out its actions, so that a blocking lane costs
+ * no SimGrid call. Uses the C API of 3.32, without what later releases removed. */
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>
@@ -23,13 +22,11 @@ struct world {
     struct strait_simgrid sg;
     struct strait_engine *machine;
     sg_host_t *hosts;
-    sg_sem_t bell;  /* wakes the actor that runs the lanes */
-    bool waits;     /* it waits, and the bell was not rung yet */
-    double until_s; /* at the latest */
-    sg_actor_t lanes_actor;
-    sg_host_t at;            /* where it is */
-    struct carrier **starts; /* whose flows it starts next */
-    size_t n_starts, cap_starts, n_actors, max_mappings;
+    sg_sem_t bell;                 /* wakes the actor that runs the lanes */
+    bool waits;                    /* it waits, and the bell was not rung yet */
+    double until_s;                /* at the latest */
+    struct strait_stream **kicked; /* by lanes, in that order; their actors do not know yet */
+    size_t n_kicked, cap_kicked, n_ends, max_mappings;
     struct strait_simgrid_rates rates;
 };
 
@@ -72,81 +69,99 @@ static struct world *world_of(int argc, char **argv)
     return w;
 }
 
-/* Of a stream: what it does next, and the actor on its destination's host that takes its flows. */
-struct carrier {
-    struct strait_turn turn; /* must be first: at until_s */
-    double until_s, bytes;   /* bytes: of the flow that starts */
-    struct strait_stream *stream;
-    sg_mailbox_t mailbox; /* NULL: it has no actor yet */
+/* An actor on the sending host of a stream. Ends come in pairs, one on either host of the stream;
+ * the second one is spare until a stream in the other direction needs it. */
+struct end {
+    struct strait_stream *stream; /* NULL: spare */
+    sg_sem_t kicked;
+    char mailbox_name[24];
+    sg_mailbox_t mailbox;
+    struct end *opposite, *next; /* opposite: its partner; next: spare, between the same hosts */
 };
 
-static void note_start(struct world *w, struct carrier *c)
+/* Not sg_host_sendto: in 3.32 it searches a list of all sends at its end, 4.4 us of 5.7 with 1,024
+ * of them and 20 of 22 with 4,096. A put into a mailbox with a permanent receiver starts at once
+ * too and uses the same links; the receiver, the opposite end, only tells SimGrid the
+ * destination. */
+static void carry(struct end *end, double bytes)
 {
-    if (w->n_starts == w->cap_starts) {
-        w->cap_starts = w->cap_starts > 0 ? 2 * w->cap_starts : 64;
-        w->starts = realloc(w->starts, w->cap_starts * sizeof(*w->starts));
-        if (!w->starts)
-            strait_child_no_memory(w->machine->child);
+    const struct strait_engine *m = end->stream->machine;
+    struct world *w = m->world;
+    const long n_bytes = (long)bytes;
+    if (w->rates.links) {
+        int links[STRAIT_MAX_HOPS];
+        const int n_links =
+            strait_network_path(m->run->network, end->stream->src, end->stream->dst, links);
+        strait_simgrid_rates_lift(&w->rates, links, n_links);
+        sg_comm_t comm = w->sg.sg_mailbox_put_async(end->mailbox, end, n_bytes);
+        strait_simgrid_rates_lower(&w->rates, links, n_links);
+        w->sg.sg_comm_wait(comm);
+    } else { /* waiting also starts it, in the same call */
+        w->sg.sg_comm_wait(w->sg.sg_mailbox_put_init(end->mailbox, end, n_bytes));
     }
-    w->starts[w->n_starts++] = c;
+    w->sg.sg_mailbox_get(end->mailbox); /* there already; else the mailbox keeps every message */
 }
 
-/* The stream's next action at t_s. No call of SimGrid: lanes post on their own stacks. */
-static void act(struct world *w, struct carrier *c, double t_s)
-{
-    for (;;) {
-        const struct strait_action action = strait_stream_next(c->stream, t_s);
-        if (action.kind == STRAIT_IDLE)
-            return;
-        if (action.kind == STRAIT_FLOW) {
-            c->bytes = action.bytes;
-            note_start(w, c);
-            return;
-        }
-        t_s = c->until_s = action.until_s; /* exact, which SimGrid's clock may not be */
-        if (t_s > w->sg.simgrid_get_clock()) {
-            if (strait_lanes_call_at(&w->machine->lanes, &c->turn, t_s) != 0)
-                strait_child_no_memory(w->machine->child);
-            return;
-        }
-    }
-}
-
-static void act_at(struct strait_turn *turn)
-{
-    struct carrier *c = (struct carrier *)turn;
-    act(c->stream->machine->world, c, c->until_s);
-}
-
-static void kick(void *world, struct strait_stream *s)
-{
-    struct world *w = world;
-    struct carrier *c = s->kernel;
-    if (!c) {
-        s->kernel = c = strait_child_alloc(w->machine->child, 1, sizeof(*c));
-        c->turn.call = act_at;
-        c->stream = s;
-    }
-    act(w, c, now_s(w));
-}
-
-static void take_flows(int argc, char **argv)
+static void end_actor(int argc, char **argv)
 {
     struct world *w = world_of(argc, argv);
     const struct strait_simgrid *sg = &w->sg;
-    struct carrier *c = sg->sg_actor_self_get_data();
+    struct end *end = sg->sg_actor_self_get_data();
     sg->sg_actor_daemonize(sg->sg_actor_self());
-    for (;;) {
-        sg->sg_mailbox_get(c->mailbox);
-        const double t_s = sg->simgrid_get_clock();
-        strait_stream_flow_ended(c->stream, t_s);
-        act(w, c, t_s);
-        if (w->waits && (w->n_starts > 0 || w->machine->lanes.ready_first ||
-                         strait_lanes_next_s(&w->machine->lanes) < w->until_s)) {
-            w->waits = false;
-            sg->sg_sem_release(w->bell);
+    sg->sg_mailbox_set_receiver(end->opposite->mailbox_name);
+    sg->sg_sem_acquire(end->kicked);
+    struct strait_stream *s = end->stream;
+    for (double t_s = sg->simgrid_get_clock();;) {
+        const struct strait_action action = strait_stream_next(s, t_s);
+        switch (action.kind) {
+        case STRAIT_IDLE:
+            sg->sg_sem_acquire(end->kicked);
+            t_s = sg->simgrid_get_clock();
+            break;
+        case STRAIT_SLEEP:
+            sg->sg_actor_sleep_until(action.until_s);
+            t_s = action.until_s; /* exact, which SimGrid's clock may not be */
+            break;
+        case STRAIT_FLOW:
+            carry(end, action.bytes);
+            t_s = sg->simgrid_get_clock();
+            strait_stream_flow_ended(s, t_s);
+            if (w->waits && (w->machine->lanes.ready_first ||
+                             strait_lanes_next_s(&w->machine->lanes) < w->until_s)) {
+                w->waits = false;
+                sg->sg_sem_release(w->bell);
+            }
+            break;
         }
     }
+}
+
+/* Only note it: a SimGrid call would switch from the lane's stack to another actor's. */
+static void kick(void *world, struct strait_stream *s)
+{
+    struct world *w = world;
+    if (w->n_kicked == w->cap_kicked) {
+        w->cap_kicked = w->cap_kicked > 0 ? 2 * w->cap_kicked : 64;
+        w->kicked = realloc(w->kicked, w->cap_kicked * sizeof(*w->kicked));
+        if (!w->kicked)
+            strait_child_no_memory(w->machine->child);
+    }
+    w->kicked[w->n_kicked++] = s;
+}
+
+static struct end *new_end(struct world *w)
+{
+    struct end *end = strait_child_alloc(w->machine->child, 1, sizeof(*end));
+    snprintf(end->mailbox_name, sizeof(end->mailbox_name), "%zu", w->n_ends++);
+    end->mailbox = w->sg.sg_mailbox_by_name(end->mailbox_name);
+    end->kicked = w->sg.sg_sem_init(0);
+    return end;
+}
+
+/* The list of spare ends from src to dst; it is kept at a stream that no program can post to. */
+static struct end **spare_ends(struct world *w, int src, int dst)
+{
+    return (struct end **)&strait_stream_find(w->machine, src, dst, STRAIT_MAX_CHANNELS)->kernel;
 }
 
 static size_t max_mappings(void)
@@ -163,7 +178,7 @@ static size_t max_mappings(void)
 /* Fail with an error where SimGrid would abort for lack of a stack. */
 static void check_mappings(struct world *w, const struct strait_stream *s)
 {
-    const size_t n_stacks = w->n_actors + 2 + w->machine->lanes.coroutines->n_made;
+    const size_t n_stacks = w->n_ends + 2 + w->machine->lanes.coroutines->n_made;
     struct strait_error err = {0};
     if (2 * n_stacks + OTHER_MAPPINGS <= w->max_mappings)
         return;
@@ -175,55 +190,38 @@ static void check_mappings(struct world *w, const struct strait_stream *s)
     strait_child_fail(w->machine->child, &err);
 }
 
-static void add_actor(struct world *w, struct carrier *c)
+/* Take a spare end, or make a pair; the receiver exists before anything is sent. */
+static struct end *take_end(struct world *w, const struct strait_stream *s)
 {
-    char name[24];
-    check_mappings(w, c->stream);
-    snprintf(name, sizeof(name), "%zu", w->n_actors++);
-    c->mailbox = w->sg.sg_mailbox_by_name(name);
-    start_actor(w, w->hosts[c->stream->dst], take_flows, c);
-}
-
-/* A message begins where the actor is that puts it. Not sg_host_sendto: in 3.32 it searches a list
- * of all sends at its end, 4.4 us of 5.7 with 1,024 of them and 20 of 22 with 4,096. */
-static void put(struct world *w, const struct carrier *c)
-{
-    sg_host_t src = w->hosts[c->stream->src];
-    if (w->at != src)
-        w->sg.sg_actor_set_host(w->lanes_actor, src);
-    w->at = src;
-    w->sg.sg_comm_detach(w->sg.sg_mailbox_put_init(c->mailbox, w, (long)c->bytes), NULL);
-}
-
-static void start(struct world *w, const struct carrier *c)
-{
-    const struct strait_stream *s = c->stream;
-    int links[STRAIT_MAX_HOPS];
-    if (!w->rates.links) {
-        put(w, c);
-        return;
+    struct end **spare = spare_ends(w, s->src, s->dst), *end = *spare;
+    if (end) {
+        *spare = end->next;
+        return end;
     }
-    const int n_links = strait_network_path(w->machine->run->network, s->src, s->dst, links);
-    strait_simgrid_rates_lift(&w->rates, links, n_links);
-    put(w, c);
-    strait_simgrid_rates_lower(&w->rates, links, n_links);
+    check_mappings(w, s);
+    end = new_end(w);
+    end->opposite = new_end(w);
+    end->opposite->opposite = end;
+    start_actor(w, w->hosts[s->dst], end_actor, end->opposite);
+    start_actor(w, w->hosts[s->src], end_actor, end);
+    spare = spare_ends(w, s->dst, s->src);
+    end->opposite->next = *spare;
+    *spare = end->opposite;
+    return end;
 }
 
-/* A flow starts when both its ends are there: where links change their rates, it must be when it is
- * put. Each call lets others run, which may note more. */
-static void start_flows(struct world *w)
+static void start_kicked(struct world *w)
 {
-    bool wait = w->rates.links;
-    for (size_t i = 0; i < w->n_starts; i++)
-        if (!w->starts[i]->mailbox) {
-            add_actor(w, w->starts[i]);
-            wait = true;
+    for (size_t i = 0; i < w->n_kicked; i++) {
+        struct strait_stream *s = w->kicked[i];
+        struct end *end = s->kernel;
+        if (!end) {
+            s->kernel = end = take_end(w, s);
+            end->stream = s;
         }
-    if (wait && w->n_starts > 0)
-        w->sg.sg_actor_yield();
-    for (size_t i = 0; i < w->n_starts; i++)
-        start(w, w->starts[i]);
-    w->n_starts = 0;
+        w->sg.sg_sem_release(end->kicked);
+    }
+    w->n_kicked = 0;
 }
 
 /* Wait until a lane is ready or the first sleeping lane is due. If a time-out and a ring coincide,
@@ -249,13 +247,12 @@ static void wait_for_lanes(struct world *w)
 static void lanes_actor(int argc, char **argv)
 {
     struct world *w = world_of(argc, argv);
-    w->lanes_actor = w->sg.sg_actor_self();
     for (;;) { /* the last lane ends the process */
         strait_lanes_run(&w->machine->lanes);
         if (w->machine->lanes.coroutines->no_memory)
             strait_child_no_memory(w->machine->child);
-        start_flows(w);
-        if (!w->machine->lanes.ready_first && w->n_starts == 0)
+        start_kicked(w);
+        if (!w->machine->lanes.ready_first)
             wait_for_lanes(w);
     }
 }

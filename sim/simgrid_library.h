@@ -19,11 +19,10 @@
     X(simgrid_init) X(simgrid_load_platform) X(simgrid_run) X(simgrid_get_clock) \
     X(sg_cfg_set_boolean) X(sg_cfg_set_double) X(sg_cfg_set_int) X(sg_cfg_set_string) \
     X(sg_actor_init) X(sg_actor_start_) X(sg_actor_set_data) X(sg_actor_self) \
-    X(sg_actor_self_get_data) X(sg_actor_daemonize) X(sg_actor_set_host) \
-    X(sg_actor_sleep_until) X(sg_actor_yield) \
+    X(sg_actor_self_get_data) X(sg_actor_daemonize) X(sg_actor_sleep_until) X(sg_actor_yield) \
     X(sg_sem_init) X(sg_sem_acquire) X(sg_sem_acquire_timeout) X(sg_sem_release) \
-    X(sg_mailbox_by_name) X(sg_mailbox_put_init) X(sg_mailbox_put_async) X(sg_mailbox_get) \
-    X(sg_mailbox_get_async) X(sg_comm_detach) X(sg_comm_wait) \
+    X(sg_mailbox_by_name) X(sg_mailbox_set_receiver) X(sg_mailbox_put_init) \
+    X(sg_mailbox_put_async) X(sg_mailbox_get) X(sg_mailbox_get_async) X(sg_comm_wait) \
     X(sg_host_by_name) X(sg_link_by_name) X(sg_link_set_bandwidth)
 /* clang-format on */
 #define STRAIT_SIMGRID_MEMBER(name) __typeof__(&name) name;
