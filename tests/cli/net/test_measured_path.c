@@ -163,7 +163,7 @@ static void expect_table(const struct strait_measured_path *m, const char *wante
     CU_ASSERT_FATAL(n > 0);
     text[n] = '\0';
     close(file);
-    const char *from = strrchr(text, '\xe2') ? strchr(strrchr(text, '\xe2'), '\n') + 1 : text;
+    const char *rule = memrchr(text, 0xe2, (size_t)n), *from = rule ? strchr(rule, '\n') + 1 : text;
     for (; *from; from++)
         if (*from != ' ' || (to > text && to[-1] != ' ' && to[-1] != '\n'))
             *to++ = *from;
