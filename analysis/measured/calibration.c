@@ -354,17 +354,34 @@ static int calibrate_work(struct calibrating *of, const struct strait_experiment
     return calibrate_choice(of, e, &choice, strait_uplink_kind(e), err);
 }
 
-/* Bounds that the strategy may ask for beside the experiment's: both ends, and between them so many
- * that neighbours are at most half a decade apart. */
+/* Bounds that tensors have of their own, of which the strategy takes the same multiples as of the
+ * experiment's. */
+static void widen(double *least, double *most, const struct strait_codec_choice *c, size_t n_rows)
+{
+    const double own = c->spec.bound.value, down = *least / own, up = *most / own;
+    for (size_t i = 0; c->row_bounds && i < n_rows; i++)
+        if (isfinite(c->row_bounds[i])) {
+            *least = fmin(*least, down * c->row_bounds[i]);
+            *most = fmax(*most, up * c->row_bounds[i]);
+        }
+}
+
+/* Bounds that the strategy or a file of bounds may ask for beside the experiment's: both ends, and
+ * between them so many that neighbours are at most half a decade apart. */
 static int calibrate_bounds(struct calibrating *of, const struct strait_experiment *e,
                             int direction, struct strait_error *err)
 {
     struct strait_codec_choice choice = direction == 0 ? e->up : e->down;
     const char *kind = direction == 0 ? strait_uplink_kind(e) : e->strategy->downlink_kind;
-    double least, most;
+    double least = choice.spec.bound.value, most = least;
     int failed = 0;
-    if (!kind || !e->strategy->bounds_of || !e->strategy->bounds_of(&least, &most, e, direction))
+    const bool varies =
+        e->strategy->bounds_of && e->strategy->bounds_of(&least, &most, e, direction);
+    if (!kind || (!varies && !choice.row_bounds))
         return 0;
+    if (!varies)
+        least = most = choice.spec.bound.value;
+    widen(&least, &most, &choice, e->model->n_rows);
     const int n = (int)ceil(2 * log10(most / least) - 1e-9);
     for (int i = 0; i <= n && !failed; i++) {
         choice.spec.bound.value = i == n ? most : least * pow(most / least, (double)i / n);

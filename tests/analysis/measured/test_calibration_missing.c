@@ -1,6 +1,8 @@
 /* What a profile lacks for an experiment, counted without measuring it. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "analysis/measured/calibration.h"
 #include "tests/kit/data.h"
 #include "tests/kit/suite.h"
@@ -117,10 +119,46 @@ static void bounds(void)
     }
 }
 
+/* A file gives tensors bounds of their own; of these a policy takes the multiples that it takes of
+ * the experiment's 1e-2. Entries as above: the decades between the ends, doubled, and one. */
+static void bounds_of_tensors(void)
+{
+    static const char schedule[] = "/strategy={\"name\":\"adaptive\",\"policy\":\"schedule\","
+                                   "\"decay\":0.8,\"limit\":10}";
+    static const struct {
+        const char *tensors, *set;
+        size_t n;
+    } all[] = {{"\"fc1.weight\": 1e-4", "/model=cnn", 5}, /* 1e-4 to 1e-2 */
+               {"\"fc1.weight\": 1e-4, \"fc2.weight\": 1", "/model=cnn", 9},
+               {"\"fc1.weight\": 1e-2", "/model=cnn", 1},
+               {"\"fc1.weight\": 1e-4", schedule, 7}, /* to 1e-1 */
+               {"\"fc1.weight\": 1e-1", schedule, 5}, /* 1e-2 to 1 */
+               {"\"fc1.weight\": 2e-2", schedule, 4}};
+    struct strait_profile_entry known[] = {MEMORY};
+    struct strait_profile p = {.entries = known, .n_entries = 1};
+    char file[] = "/tmp/strait-bounds-XXXXXX", codec[128];
+    const int fd = mkstemp(file);
+    CU_ASSERT_FATAL(fd >= 0);
+    close(fd);
+    snprintf(codec, sizeof(codec),
+             "/codec={\"name\":\"sz\",\"bound\":{\"range\":1e-2},\"bounds\":\"%s\"}", file);
+    for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
+        FILE *f = fopen(file, "w");
+        CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+        fprintf(f, "{\"schema\": \"strait-bounds/1\", \"kind\": \"range\", \"tensors\": {%s}}",
+                all[i].tensors);
+        fclose(f);
+        strait_test_context("%s %s", all[i].tensors, all[i].set);
+        CU_ASSERT_EQUAL(MISSING(&p, "/model=cnn", all[i].set, codec), 2 + 2 * all[i].n);
+    }
+    unlink(file);
+}
+
 static const struct strait_test tests[] = {
     {"each way of each point asks for its codec, a lossless one and memory", ways},
     {"an entry is another one by codec, settings, bound, kind and model", entries},
     {"partial sums are asked for by number of ranks, but not with error feedback", sums},
     {"so are the bounds that a policy may take, half a decade apart", bounds},
+    {"and those that a file gives to single tensors", bounds_of_tensors},
 };
 STRAIT_SUITE("analysis/measured/calibration_missing", tests);
