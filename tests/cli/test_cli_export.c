@@ -290,8 +290,8 @@ static void of_another_version(void)
     }
 }
 
-/* What the header says of versions that are others now, a sentence each; which program it was counts
- * where the commit is the same, or not known. */
+/* What the header says of versions that are others now, a sentence each; which program it was
+ * counts where the commit is the same, or not known. */
 static void what_has_changed(void)
 {
     static const struct {

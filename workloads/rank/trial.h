@@ -109,10 +109,9 @@ struct strait_trial_options {
     int n_threads;       /* of a simulation, for real training; 0: one */
     bool in_process;     /* as in struct strait_run; not where payload is real */
     bool without_values; /* to be checked alone: recorded tensors are not looked for */
-    struct strait_learn *
-        *learn; /* of trials one after another that differ in their codecs alone: the
-                                    first leaves its open task there, the others borrow it, and
-                                    whoever owns the place frees it; NULL: each opens its own */
+    /* Of trials one after another that differ in their codecs alone: the first leaves its open task
+     * there, the others borrow it, and whoever owns the place frees it. NULL: each opens its own. */
+    struct strait_learn **learn;
     const struct strait_sent_sizes *sizes; /* of a sized run: what its encoded tensors take; NULL,
                                               or not among them: as the profile says */
     bool plans_memory; /* of a sized run: count what one with real payload would allocate */

@@ -70,7 +70,7 @@ static void programs(void)
            "from here\nout\n", "err\n");
     expect((const char *const[]){"printf", "<%s>", "a b", "", "c'd", NULL}, 0, "<a b><><c'd>", "");
     expect((const char *const[]){"sh", "-c", "kill -TERM $$", NULL}, 128 + SIGTERM, "", "");
-    /* by its path: in a PATH of another user's folders it might be one that may not be looked for */
+    /* by its path: a PATH may name folders of another user, where nothing may be looked for */
     expect((const char *const[]){"/no-such-program", NULL}, 127, "",
            "strait: net: /no-such-program: No such file or directory\n");
     expect((const char *const[]){"true", NULL}, 0, "", "");

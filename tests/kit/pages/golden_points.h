@@ -1,13 +1,13 @@
-/* Points with settings of their own, each run by itself: tests/golden/rows/NAME.json has a base and a
- * list of settings, NAME.fluid the rows of those that run (golden_rows.h), NAME.txt what is said to
- * the others. */
+/* Points with settings of their own, each run by itself: tests/golden/rows/NAME.json has a base and
+ * a list of settings, NAME.fluid the rows of those that run (golden_rows.h), NAME.txt what is said
+ * to the others. */
 #pragma once
 #include <jansson.h>
 #include <stdbool.h>
 #include "tests/kit/program.h"
 
-/** Write the base of NAME.json as e.json into the folder; returns the list of settings, borrowed from
- *  *all, which the caller releases. */
+/** Write the base of NAME.json as e.json into the folder; returns the list of settings, borrowed
+ *  from *all, which the caller releases. */
 const json_t *golden_base(json_t **all, const struct program *p, const char *name);
 /** What a command prints, or where it fails says, to be freed: in a process of its own, in the
  *  folder. args ends with NULL; sets, or NULL: values of --set. */

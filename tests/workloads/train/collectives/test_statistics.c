@@ -108,8 +108,8 @@ static void bytes_of_rings(void)
     strait_test_context("%s", "");
 }
 
-/* A double tree's halves go up and down n - 1 times each. Of ZeRO's gradients every part passes n - 1
- * times, around a ring or to its owner, and so do the parameters, plain. */
+/* A double tree's halves go up and down n - 1 times each. Of ZeRO's gradients every part passes as
+ * often, around a ring or to its owner, and so do the parameters, plain. */
 static void bytes_of_trees_and_parts(void)
 {
     static const int counts[] = {3, 5, 6, 7};

@@ -1,9 +1,9 @@
-/* Which algorithm and protocol NCCL's tuning takes (src/graph/tuning.cc of NVIDIA/nccl at 5067397c):
- * of each pair a time, latency + bytes / bandwidth, for a network card of one of the speeds that it
- * knows, whatever the round trips are. LL sends a flag of 4 bytes beside every 4 bytes; Simple sends
- * slices as they are. LL128, which depends on where card and accelerator are plugged in, is not
- * considered. All-reduces go by rings or trees, reduce-scatters and all-gathers by rings or PAT,
- * broadcasts along a chain. */
+/* Which algorithm and protocol NCCL's tuning takes (src/graph/tuning.cc of NVIDIA/nccl at
+ * 5067397c): of each pair a time, latency + bytes / bandwidth, for a network card of one of the
+ * speeds that it knows, whatever the round trips are. LL sends a flag of 4 bytes beside every 4
+ * bytes; Simple sends slices as they are. LL128, which depends on where card and accelerator are
+ * plugged in, is not considered. All-reduces go by rings or trees, reduce-scatters and all-gathers
+ * by rings or PAT, broadcasts along a chain. */
 #include <math.h>
 
 #include "workloads/ask/experiment.h"
@@ -16,8 +16,8 @@ enum {
     CHUNK_BYTES = 2 << 20,
     BROADCAST_CHUNK_BYTES = 512 << 10,
     LL_CHUNK_BYTES = 32 << 10,
-    /* Threads times bytes of a thread under which a call takes one channel less (comm.h, tuning.cc):
-     * Simple, slow cards; LL, times the ranks of a ring. */
+    /* Threads times bytes of a thread under which a call takes one channel less (comm.h,
+     * tuning.cc): Simple, slow cards; LL, times the ranks of a ring. */
     SIMPLE_CHANNEL_BYTES = 256 * 64,
     LL_CHANNEL_BYTES = 512 * 8
 };

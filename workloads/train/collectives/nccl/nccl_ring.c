@@ -9,10 +9,10 @@
  *   step 3    S0 .  S2     S0 S1 .      .  S1 S2        keeps chunk i - 1, sends it on
  *   step 4    S0 S1 S2     S0 S1 S2     S0 S1 S2        keeps chunk i + 1
  *
- * A reduce-scatter has the steps to n - 1 of it, an all-gather those from there on, each with a loop
- * of one chunk of every rank's part. The next loop begins when the last chunk is there. Two such
- * rings, for halves of the tensor, go side by side over one connection here. Buffers of 4 MiB, which
- * a sender fills before it waits for room, are taken to have room. */
+ * A reduce-scatter has the steps to n - 1 of it, an all-gather those from there on, each with a
+ * loop of one chunk of every rank's part. The next loop begins when the last chunk is there. Two
+ * such rings, for halves of the tensor, go side by side over one connection here. Buffers of 4 MiB,
+ * which a sender fills before it waits for room, are taken to have room. */
 #include "nccl_ring.h"
 
 /* Source: collectives.h; the least slice: prims_simple.h. */

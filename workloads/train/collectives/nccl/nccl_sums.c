@@ -1,6 +1,6 @@
-/* NCCL's all-reduce, reduce-scatter and all-gather of tensors between nodes of one accelerator each:
- * the double tree, PAT or the ring, as nccl_plan.c chooses. Sum order of chunk p of a ring: rank p +
- * 1 first; so it is of part p of a reduce-scatter. */
+/* NCCL's all-reduce, reduce-scatter and all-gather of tensors between nodes of one accelerator
+ * each: the double tree, PAT or the ring, as nccl_plan.c chooses. Sum order of chunk p of a ring:
+ * rank p + 1 first; so it is of part p of a reduce-scatter. */
 #include <math.h>
 
 #include "nccl_ring.h"
